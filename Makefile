@@ -1,0 +1,22 @@
+# Every command of the project. `make` alone lists them.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+
+.PHONY: help
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+
+.PHONY: lint
+lint: ## Formatting, types, import contracts
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+
+.PHONY: pins
+pins: ## Compile the pinned requirements from pyproject.toml
+	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml -o requirements.txt
+	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml --group stacks --group local --group dev -o requirements-dev.txt
+	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 --group ministack -o requirements-ministack.txt
