@@ -8,6 +8,22 @@ PY := .venv/bin/python
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
+.PHONY: setup
+setup: ## Install everything that is missing (needs Python >= 3.11)
+	@local/setup.sh
+
+.PHONY: up
+up: setup ## Start the local cloud, deploy to it, stay in the foreground
+	@$(PY) -m local up $(if $(PORT),--port $(PORT)) $(if $(DATA),--data $(DATA))
+
+.PHONY: down
+down: ## Stop a running local cloud
+	@[ ! -x $(PY) ] || $(PY) -m local down
+
+.PHONY: clean
+clean: down ## Remove everything that setup and the commands made
+	rm -rf .venv .local .build node_modules cdk.out cdk.out.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
 .PHONY: lint
 lint: ## Formatting, types, import contracts
 	$(PY) -m ruff format --check .

@@ -1,0 +1,1 @@
+"""The local cloud: a DynamoDB engine and emulated AWS behind one endpoint on the loopback address."""

@@ -1,0 +1,33 @@
+"""Become a command that dies with its parent: `python guard.py PARENT_PID COMMAND …`.
+
+Run as a script between a process and its child, because Linux's "signal me when my parent dies" must
+be asked for by the child itself, and Python code between fork and exec is not safe beside threads.
+Other systems have no such call: there only an orderly stop ends the command.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+__all__ = ["main"]
+
+_PR_SET_PDEATHSIG = 1
+
+
+def _die_with(parent: int) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:  # it died before the call above
+        sys.exit(1)
+
+
+def main() -> None:
+    """Tie this process to the parent named in the arguments and turn into the command."""
+    parent, command = int(sys.argv[1]), sys.argv[2:]
+    if sys.platform == "linux":
+        _die_with(parent)
+    os.execv(command[0], command)  # noqa: S606  # the caller passes a path, not a shell line
+
+
+if __name__ == "__main__":
+    main()
