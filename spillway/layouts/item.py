@@ -1,0 +1,73 @@
+"""The layout table's item: what people and older tools read, and what the protocol works on."""
+
+from typing import Any
+
+from spillway.keys import LAYOUT_INDEX_KEY, LAYOUT_KEY, Bucket
+from spillway.layouts.model import OPEN, START, Epoch, Layout
+from spillway.sharding import Mode
+from spillway.storage.port import Item
+
+__all__ = ["decode_layout", "encode_layout", "history_entry"]
+
+
+def history_entry(seconds: float, shards: int) -> str:
+    """Return an entry of `shard_history`: `{epoch seconds}:{count}`."""
+    return f"{seconds:.3f}:{shards}"
+
+
+def encode_layout(layout: Layout) -> Item:
+    """Return the item of a layout; `sharded`, the key of the sparse index, only for more than one shard."""
+    current = layout.current
+    item: Item = {
+        LAYOUT_KEY: {"S": layout.series},
+        "number_of_shards": {"N": str(current.shards)},
+        "index_shards": {"N": str(current.index_shards)},
+        "last_updated": {"N": f"{layout.last_updated:.3f}"},
+        "version": {"N": str(layout.version)},
+        "epochs": {"L": [{"M": _encode_epoch(epoch)} for epoch in layout.epochs]},
+    }
+    if layout.history:
+        item["shard_history"] = {"SS": list(layout.history)}
+    if max(current.shards, current.index_shards) > 1:
+        item[LAYOUT_INDEX_KEY] = {"S": "yes"}
+    return item
+
+
+def decode_layout(item: Item) -> Layout:
+    """Read a layout item; KeyError or ValueError where it is not one of Spillway's."""
+    return Layout(
+        series=item[LAYOUT_KEY]["S"],
+        version=int(item["version"]["N"]),
+        last_updated=float(item["last_updated"]["N"]),
+        epochs=tuple(_decode_epoch(each["M"]) for each in item["epochs"]["L"]),
+        history=tuple(sorted(item.get("shard_history", {}).get("SS", ()))),
+    )
+
+
+def _encode_epoch(epoch: Epoch) -> Item:
+    item: Item = {
+        "id": {"N": str(epoch.id)},
+        "shards": {"N": str(epoch.shards)},
+        "index_shards": {"N": str(epoch.index_shards)},
+        "mode": {"S": epoch.mode.value},
+        "bucket": {"S": epoch.bucket.value},
+        "horizon": {"N": f"{epoch.horizon:g}"},
+    }
+    if epoch.low != START:
+        item["low"] = {"S": epoch.low}
+    if epoch.close != OPEN:
+        item["close"] = {"S": epoch.close}
+    return item
+
+
+def _decode_epoch(fields: dict[str, Any]) -> Epoch:
+    return Epoch(
+        id=int(fields["id"]["N"]),
+        shards=int(fields["shards"]["N"]),
+        index_shards=int(fields["index_shards"]["N"]),
+        mode=Mode(fields["mode"]["S"]),
+        bucket=Bucket(fields["bucket"]["S"]),
+        low=fields["low"]["S"] if "low" in fields else START,
+        horizon=float(fields["horizon"]["N"]),
+        close=fields["close"]["S"] if "close" in fields else OPEN,
+    )

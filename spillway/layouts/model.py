@@ -1,0 +1,107 @@
+"""Layouts and epochs: which shards may hold an event of a given time. Pure; the coverage rule rests on it.
+
+Times are the stored 27-character texts, whose order is time order, so an event's time is compared as it is.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from spillway.keys import Bucket
+from spillway.sharding import Mode, shard_of
+from spillway.timestamps import format_epoch
+
+__all__ = ["OPEN", "START", "Epoch", "Layout", "Snapshot"]
+
+START: Final = ""  # sorts before every time: the first epoch has no least time
+OPEN: Final = "~"  # sorts after every time: the epoch in force has no greatest time yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epoch:
+    """One layout that may still cover stored events of times `low` to `close`, both included.
+
+    Attributes:
+        id: ascending within the series; never used twice.
+        shards: shards of the table.
+        index_shards: shards of the index.
+        mode: how events are spread over the shards.
+        bucket: time buckets in the index's partition key.
+        low: least event time that may lie under the epoch, START for the first.
+        horizon: seconds ahead of its snapshot that a writer may write under the epoch.
+        close: greatest event time, fixed when the epoch was retired; OPEN while it is in force.
+    """
+
+    id: int
+    shards: int
+    index_shards: int
+    mode: Mode
+    bucket: Bucket
+    low: str
+    horizon: float
+    close: str = OPEN
+
+    def covers(self, time: str) -> bool:
+        """Tell whether an event of this time may lie under the epoch."""
+        return self.low <= time <= self.close
+
+    def meets(self, start: str, end: str) -> bool:
+        """Tell whether an event of the range [start, end) may lie under the epoch."""
+        return self.low < end and start <= self.close
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """All epochs of a series, oldest first, as one item holds them under one `version`.
+
+    `history` is for people: `(epoch seconds, shards)` of each change of the table's count.
+    """
+
+    series: str
+    version: int
+    last_updated: float
+    epochs: tuple[Epoch, ...]
+    history: tuple[str, ...] = ()
+
+    @property
+    def current(self) -> Epoch:
+        """The epoch in force."""
+        return self.epochs[-1]
+
+    def covering(self, time: str) -> Iterator[Epoch]:
+        """Yield the epochs that may hold an event of this time, newest first."""
+        return (epoch for epoch in reversed(self.epochs) if epoch.covers(time))
+
+    def meeting(self, start: str, end: str) -> list[Epoch]:
+        """Return the epochs that may hold events of [start, end), oldest first."""
+        return [epoch for epoch in self.epochs if epoch.meets(start, end)]
+
+    def owner(self, time: str, routing: int) -> int | None:
+        """Return the shard of the newest epoch that covers an event, None in random mode (any shard owns it)."""
+        newest = next(self.covering(time), None)
+        if newest is None or newest.mode is Mode.RANDOM:
+            return None
+        return shard_of(routing, newest.shards)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A layout and the wall clock, in epoch seconds, before the read that returned it was sent."""
+
+    layout: Layout
+    loaded_at: float
+
+    def writable_until(self, clock_error: float) -> str:
+        """Return the latest event time that may be written under the epoch in force by this snapshot.
+
+        A retired epoch closes `horizon` seconds after its retirement, and the snapshot was in force at
+        `loaded_at`; the clocks of whoever loads and whoever retires may each be off by `clock_error` seconds.
+        """
+        return format_epoch(self.loaded_at + self.layout.current.horizon - 2 * clock_error)
+
+    def epoch_for(self, time: str, writable_until: str) -> Epoch | None:
+        """Return the epoch to write an event under: the newest that covers it, None where a reload must come first."""
+        newest = next(self.layout.covering(time), None)
+        if newest is not None and newest.close == OPEN and time > writable_until:
+            return None
+        return newest

@@ -1,0 +1,59 @@
+"""Settings of an event store: what a deployment decides, with the defaults of the design."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from spillway.keys import Bucket
+from spillway.sharding import Mode, is_power_of_two
+
+__all__ = ["MAX_SHARDS", "Settings"]
+
+MAX_SHARDS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a deployment decides. Times in seconds unless they are timedeltas.
+
+    Attributes:
+        mode: how new series spread events over their shards.
+        bucket: time buckets in the index's partition key of new series.
+        shards: shards of a new series; a power of two up to 256, in random mode any number.
+        index_shards: index shards of a new series; a power of two up to 256.
+        retention: how long after its own time an event expires; None keeps it.
+        late_limit: how old an event may be when written; None takes any.
+        future_skew: how far ahead of the clock an event may be; less than `horizon`.
+        horizon: how far ahead of its layout snapshot a writer may write.
+        clock_error: how far a clock may be off.
+        layout_ttl: how long a layout snapshot serves writes and the first guess of reads.
+        index_has_payload: whether the index's projection holds the payload.
+        write_timeout: default deadline of a write.
+        page_bytes: budget of one page of a read.
+    """
+
+    mode: Mode = Mode.CALCULATED
+    bucket: Bucket = Bucket.HOUR
+    shards: int = 1
+    index_shards: int = 1
+    retention: timedelta | None = None
+    late_limit: timedelta | None = None
+    future_skew: float = 300
+    horizon: float = 600
+    clock_error: float = 5
+    layout_ttl: float = 10
+    index_has_payload: bool = True
+    write_timeout: float = 20
+    page_bytes: int = 4_000_000
+
+    def __post_init__(self) -> None:
+        _check_count("shards", self.shards, any_number=self.mode is Mode.RANDOM)
+        _check_count("index_shards", self.index_shards, any_number=False)
+        if self.future_skew > self.horizon - 2 * self.clock_error:
+            raise ValueError("future_skew must stay below horizon less twice clock_error")
+
+
+def _check_count(name: str, count: int, *, any_number: bool) -> None:
+    if not 1 <= count <= MAX_SHARDS:
+        raise ValueError(f"{name} must be 1 to {MAX_SHARDS}, not {count}")
+    if not any_number and not is_power_of_two(count):
+        raise ValueError(f"{name} must be a power of two, not {count}: others leave shards empty")

@@ -1,0 +1,1 @@
+"""DynamoDB as the library sees it: one callable, its errors, and the adapter that puts boto3 behind it."""

@@ -1,0 +1,113 @@
+"""The adapter that puts a boto3 client behind the port.
+
+boto3 spends most of its time on shapes: serialising, validating and parsing every attribute. Requests
+and responses here are DynamoDB's own JSON already, so the adapter goes around that and keeps everything else of
+the client: its signer (credentials, their refresh, session tokens, region), its HTTP session (TLS, proxies,
+pools, timeouts), its endpoint and its user agent. Retries are the caller's; the client's own don't apply.
+"""
+
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from botocore.awsrequest import AWSRequest
+from botocore.exceptions import (
+    BotoCoreError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    ProxyConnectionError,
+)
+
+from spillway.storage.port import (
+    Call,
+    ConditionFailedError,
+    OutcomeUnknownError,
+    RefusedError,
+    StorageError,
+    ThrottledError,
+    ThrottlingReason,
+    UnreachableError,
+)
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["call_through"]
+
+_THROTTLED: Final = frozenset(
+    {
+        "ProvisionedThroughputExceededException",
+        "ThrottlingException",
+        "RequestLimitExceeded",
+        "Throttling",
+    }
+)
+# Raised before a byte of the request was sent.
+_NOT_SENT: Final = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
+
+
+def call_through(client: "DynamoDBClient") -> Call:
+    """Return the port on a boto3 DynamoDB client; one HTTP request a call, safe from many threads."""
+    # botocore offers no public way to send a ready-made body through a client's own signer and session.
+    signer = client._request_signer  # type: ignore[attr-defined]  # noqa: SLF001
+    session = client._endpoint.http_session  # type: ignore[attr-defined]  # noqa: SLF001
+    target = client.meta.service_model.metadata["targetPrefix"]
+    url = client.meta.endpoint_url.rstrip("/") + "/"
+    agent = str(client.meta.config.user_agent)  # type: ignore[attr-defined]
+
+    def call(operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+        headers = {
+            "X-Amz-Target": f"{target}.{operation}",
+            "Content-Type": "application/x-amz-json-1.0",
+            "User-Agent": agent,
+        }
+        message = AWSRequest(method="POST", url=url, data=orjson.dumps(request), headers=headers)
+        try:
+            signer.sign(operation, message)
+            response = session.send(message.prepare())
+        except _NOT_SENT as error:
+            raise UnreachableError(type(error).__name__, str(error)) from error
+        except HTTPClientError as error:
+            raise OutcomeUnknownError(type(error).__name__, str(error)) from error
+        except BotoCoreError as error:  # credentials, configuration: nothing was sent
+            raise UnreachableError(type(error).__name__, str(error)) from error
+        return _read(response.status_code, response.headers, response.content)
+
+    return call
+
+
+def _read(status: int, headers: Mapping[str, str], content: bytes) -> dict[str, Any]:
+    checksum = headers.get("x-amz-crc32")
+    if checksum is not None and int(checksum) != zlib.crc32(content):
+        raise OutcomeUnknownError("ChecksumMismatch", "the response was damaged on its way")
+    try:
+        body = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise OutcomeUnknownError(f"HTTP{status}", "the response is not JSON") from error
+    if not isinstance(body, dict):
+        raise OutcomeUnknownError(f"HTTP{status}", "the response is not a JSON object")
+    if status != 200:
+        raise _error(status, body)
+    return body
+
+
+def _error(status: int, body: dict[str, Any]) -> StorageError:
+    code = str(body.get("__type", f"HTTP{status}")).rpartition("#")[2]
+    message = str(body.get("message") or body.get("Message") or "")
+    if code in _THROTTLED:
+        return ThrottledError(code, message, _reasons(body))
+    if status >= 500:
+        return OutcomeUnknownError(code, message)
+    if code == "ConditionalCheckFailedException":
+        return ConditionFailedError(code, message)
+    return RefusedError(code, message)
+
+
+def _reasons(body: dict[str, Any]) -> tuple[ThrottlingReason, ...]:
+    listed = body.get("ThrottlingReasons") or body.get("throttlingReasons") or ()
+    return tuple(
+        ThrottlingReason(str(each.get("reason", "")), str(each.get("resource", "")))
+        for each in listed
+    )

@@ -1,0 +1,1 @@
+"""Writing: from events to stored items, with one outcome an event."""

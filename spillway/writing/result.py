@@ -1,0 +1,67 @@
+"""What a write answers: one outcome an event."""
+
+from dataclasses import dataclass
+
+from spillway.errors import InvalidInputError
+from spillway.storage.port import (
+    OutcomeUnknownError,
+    RefusedError,
+    StorageError,
+    ThrottledError,
+)
+
+__all__ = ["Rejected", "WriteResult", "reject_input", "reject_storage"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """An event that is not known to be stored.
+
+    Attributes:
+        index: its position in the request.
+        code: a stable word: `invalid_event`, `in_future`, `too_late`, `item_too_large`, `duplicate_event` (never
+            stored), `throttled`, `storage_unavailable`, `storage_refused` (not stored), `unknown_outcome` (may be).
+        message: one sentence, led by the field where one is at fault.
+        retryable: whether the same event may be accepted later; identity makes a retry safe.
+    """
+
+    index: int
+    code: str
+    message: str
+    retryable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteResult:
+    """The outcome of a write: `accepted + len(rejected)` is the number of events.
+
+    Attributes:
+        accepted: events that are durably stored.
+        rejected: the others, by ascending index.
+        ids: the id of each event in order, None where the event never got one because it is invalid.
+    """
+
+    accepted: int
+    rejected: tuple[Rejected, ...]
+    ids: tuple[str | None, ...]
+
+
+def reject_input(index: int, error: InvalidInputError) -> Rejected:
+    """Reject an event for what it is."""
+    return Rejected(index=index, code=error.code, message=str(error), retryable=False)
+
+
+def reject_storage(index: int, error: StorageError, *, outcome_unknown: bool) -> Rejected:
+    """Reject an event for what the storage last said of it."""
+    if outcome_unknown or isinstance(error, OutcomeUnknownError):
+        message = f"may or may not be stored; retry it with the same id ({error})"
+        return Rejected(index=index, code="unknown_outcome", message=message, retryable=True)
+    if isinstance(error, RefusedError) and error.is_invalid:
+        return Rejected(index=index, code="invalid_event", message=str(error), retryable=False)
+    if isinstance(error, ThrottledError):
+        code = "throttled"
+    elif isinstance(error, RefusedError):
+        code = "storage_refused"
+    else:
+        code = "storage_unavailable"
+    return Rejected(index=index, code=code, message=f"not stored ({error})", retryable=True)

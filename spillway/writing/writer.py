@@ -1,0 +1,163 @@
+"""The writer: validate, find the layout, choose the shard, write in batches, retry, answer for every event."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from spillway.errors import InvalidInputError
+from spillway.event import Event
+from spillway.layouts.cache import LayoutCache
+from spillway.layouts.model import Epoch, Snapshot
+from spillway.layouts.store import LayoutStore
+from spillway.runtime import Runtime
+from spillway.settings import Settings
+from spillway.sharding import Mode
+from spillway.storage.port import Call, RefusedError, StorageError, UnreachableError
+from spillway.writing.backoff import full_jitter
+from spillway.writing.batches import BATCH_SIZE, Addressed, address, send_batch
+from spillway.writing.payload import canonical
+from spillway.writing.preparation import Admission, PreparedEvent
+from spillway.writing.result import Rejected, WriteResult, reject_input, reject_storage
+
+__all__ = ["Writer"]
+
+
+class Writer:
+    """Writes events under the layout of their series. Thread-safe; layouts are shared through the cache."""
+
+    def __init__(  # noqa: PLR0913, PLR0917  it is where the parts meet
+        self,
+        call: Call,
+        table: str,
+        layouts: LayoutStore,
+        cache: LayoutCache,
+        settings: Settings,
+        runtime: Runtime,
+    ) -> None:
+        self._call = call
+        self._table = table
+        self._layouts = layouts
+        self._cache = cache
+        self._settings = settings
+        self._runtime = runtime
+
+    def write(self, events: Iterable[Event], timeout: float) -> WriteResult:
+        """Write events, retrying what fails until `timeout` seconds have passed; one outcome each."""
+        deadline = self._runtime.monotonic() + timeout
+        pending, rejected, ids = self._prepare(events)
+        attempt = 0
+        while pending:
+            pending, final = _split(self._attempt(pending))
+            rejected += _reject(final)
+            attempt += 1
+            delay = full_jitter(attempt, self._runtime.random)
+            if pending and self._runtime.monotonic() + delay >= deadline:
+                rejected += _reject(pending)
+                break
+            if pending:
+                self._runtime.sleep(delay)
+        rejected.sort(key=lambda each: each.index)
+        return WriteResult(
+            accepted=len(ids) - len(rejected), rejected=tuple(rejected), ids=tuple(ids)
+        )
+
+    def _prepare(
+        self, events: Iterable[Event]
+    ) -> tuple[list[PreparedEvent], list[Rejected], list[str | None]]:
+        """Check every event; equal identities become one, different payloads under one identity are refused."""
+        admission = Admission(self._settings, self._runtime.now())
+        distinct: dict[tuple[str, str], PreparedEvent] = {}
+        rejected: list[Rejected] = []
+        ids: list[str | None] = []
+        for index, event in enumerate(events):
+            event_id = self._runtime.new_id() if event.id is None else event.id
+            try:
+                prepared = admission.prepare(index, event, event_id)
+                first = distinct.setdefault((prepared.series, prepared.sort_key), prepared)
+                if first is not prepared:
+                    _merge(first, prepared)
+                ids.append(event_id)
+            except InvalidInputError as error:
+                rejected.append(reject_input(index, error))
+                ids.append(event.id if isinstance(event.id, str) else None)
+        return list(distinct.values()), rejected, ids
+
+    def _attempt(self, pending: Sequence[PreparedEvent]) -> list[PreparedEvent]:
+        """Try to write all pending events once, in parallel; return those that are not known to be stored."""
+        addressed, left = self._address(pending)
+        batches = [
+            addressed[start : start + BATCH_SIZE] for start in range(0, len(addressed), BATCH_SIZE)
+        ]
+        send = partial(send_batch, self._call, self._table)
+        for failed in self._runtime.parallel([partial(send, batch) for batch in batches]):
+            left += failed
+        return left
+
+    def _address(
+        self, pending: Sequence[PreparedEvent]
+    ) -> tuple[list[Addressed], list[PreparedEvent]]:
+        """Give every event its keys; those whose layout can't be had are left, with the failure."""
+        snapshots = self._snapshots({event.series for event in pending})
+        limits = {
+            series: snapshot.writable_until(self._settings.clock_error)
+            for series, snapshot in snapshots.items()
+            if isinstance(snapshot, Snapshot)
+        }
+        addressed: list[Addressed] = []
+        left: list[PreparedEvent] = []
+        for event in pending:
+            snapshot = snapshots[event.series]
+            if isinstance(snapshot, StorageError):
+                event.failure = snapshot
+                left.append(event)
+                continue
+            epoch = snapshot.epoch_for(event.time, limits[event.series])
+            if epoch is None:
+                event.failure = UnreachableError("LayoutStale", "no layout covers the event yet")
+                left.append(event)
+                continue
+            self._choose_shard(event, epoch)
+            addressed.append(address(event, epoch))
+        return addressed, left
+
+    def _choose_shard(self, event: PreparedEvent, epoch: Epoch) -> None:
+        if epoch.mode is Mode.RANDOM and event.shard is None:
+            event.shard = int(self._runtime.random() * epoch.shards)
+
+    def _snapshots(self, wanted: set[str]) -> dict[str, Snapshot | StorageError]:
+        known = {series: self._cache.fresh(series) for series in wanted}
+        missing = [series for series, snapshot in known.items() if snapshot is None]
+        loaded = self._runtime.parallel([partial(self._load, series) for series in missing])
+        found = {series: snapshot for series, snapshot in known.items() if snapshot is not None}
+        return {**found, **dict(zip(missing, loaded, strict=True))}
+
+    def _load(self, series: str) -> Snapshot | StorageError:
+        try:
+            snapshot = self._layouts.read_or_create(series)
+        except StorageError as error:
+            return error
+        self._cache.keep(snapshot)
+        return snapshot
+
+
+def _merge(first: PreparedEvent, again: PreparedEvent) -> None:
+    if first.payload != again.payload and canonical(first.payload) != canonical(again.payload):
+        reason = f"the same series, time, sharding key and id as event {first.indexes[0]}, with another payload"
+        raise InvalidInputError("duplicate_event", "", reason)
+    first.indexes += again.indexes
+
+
+def _split(
+    left: Sequence[PreparedEvent],
+) -> tuple[list[PreparedEvent], list[PreparedEvent]]:
+    """Part what may be tried again from what DynamoDB refuses for good."""
+    final = [event for event in left if isinstance(event.failure, RefusedError)]
+    return [event for event in left if not isinstance(event.failure, RefusedError)], final
+
+
+def _reject(events: Iterable[PreparedEvent]) -> list[Rejected]:
+    return [
+        reject_storage(index, event.failure, outcome_unknown=event.outcome_unknown)
+        for event in events
+        if event.failure is not None
+        for index in event.indexes
+    ]
