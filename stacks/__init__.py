@@ -1,0 +1,1 @@
+"""AWS infrastructure: stacks wire, constructs build, `config` holds every number of a stage."""

@@ -1,0 +1,35 @@
+"""All stacks of one stage, tagged and checked."""
+
+from typing import NamedTuple
+
+from aws_cdk import App, Tags, Validations
+from aws_cdk import aws_lambda as lambda_
+from cdk_nag import AwsSolutionsChecks
+
+from stacks.config import Stage
+from stacks.service import ServiceStack
+from stacks.storage import StorageStack
+
+__all__ = ["Stacks", "assemble"]
+
+
+class Stacks(NamedTuple):
+    """The stacks of one stage."""
+
+    storage: StorageStack
+    service: ServiceStack
+
+
+def assemble(app: App, *, stage: Stage, code: lambda_.Code) -> Stacks:
+    """Add the stacks of one stage to the app; its synthesis fails where cdk-nag finds a fault.
+
+    The stage is part of every stack's name, so that stages can share an account and a region.
+    """
+    storage = StorageStack(app, f"Spillway-{stage.name}-storage", stage=stage)
+    service = ServiceStack(
+        app, f"Spillway-{stage.name}-service", stage=stage, storage=storage, code=code
+    )
+    Tags.of(app).add("project", "spillway")
+    Tags.of(app).add("stage", stage.name)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    return Stacks(storage, service)

@@ -1,0 +1,181 @@
+"""The functions' code and dependencies as one folder, built without Docker.
+
+    .build/dependencies-<hash>/   wheels of requirements.txt for the target, pruned, compiled
+    .build/bundle-<hash>/         those, and the packages `spillway` and `lambdas`
+
+A hash is made of everything its folder is made of, so an unchanged tree builds, and deploys, nothing.
+A folder appears under its name only when it is complete.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stacks.interpreters import find_python
+from stacks.pruning import prune
+
+__all__ = ["Bundle", "BundleError", "Target", "build_bundle"]
+
+PACKAGES: Final = ("spillway", "lambdas")
+REQUIREMENTS: Final = "requirements.txt"
+_BUILD_FOLDER: Final = ".build"
+_OWN_SOURCES: Final = ("bundle.py", "interpreters.py", "pruning.py")
+
+
+class BundleError(RuntimeError):
+    """A step of the bundling failed; the message holds what the tool said."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """What a bundle runs on: a minor version of Python, and uv's name of a platform."""
+
+    python: str
+    platform: str | None  # None: this machine
+
+    @classmethod
+    def aws(cls, *, python: str, architecture: str) -> "Target":
+        """Return AWS Lambda's Amazon Linux 2023, whose glibc (2.34) takes manylinux_2_28."""
+        machine = {"arm64": "aarch64", "x86_64": "x86_64"}[architecture]
+        return cls(python=python, platform=f"{machine}-manylinux_2_28")
+
+    @classmethod
+    def this_machine(cls) -> "Target":
+        """Return the running interpreter's version on this machine."""
+        version = sys.version_info
+        return cls(python=f"{version.major}.{version.minor}", platform=None)
+
+
+class Bundle(NamedTuple):
+    """A finished bundle. `notes` says what its user may want to know."""
+
+    path: Path
+    digest: str
+    notes: tuple[str, ...]
+
+
+def build_bundle(root: Path, target: Target) -> Bundle:
+    """Build the bundle of the tree at `root`, or find it built; BundleError where a step fails.
+
+    Writes below `root/.build` only. The first build fetches wheels; later ones need no network until
+    the requirements change.
+    """
+    interpreter = find_python(target.python)
+    dependencies_digest = _digest(
+        _dependency_inputs(root, target, compiled=interpreter is not None)
+    )
+    digest = _digest([("dependencies", dependencies_digest.encode()), *_sources(root)])
+    build = root / _BUILD_FOLDER
+
+    def make_dependencies(folder: Path) -> None:
+        _install(root / REQUIREMENTS, target, folder)
+        prune(folder)
+        _compile(interpreter, folder)
+
+    def make_bundle(folder: Path) -> None:
+        dependencies = _made(build, f"dependencies-{dependencies_digest}", make_dependencies)
+        shutil.copytree(dependencies, folder, dirs_exist_ok=True)
+        for name, content in _sources(root):
+            destination = folder / name
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            destination.write_bytes(content)
+        _compile(interpreter, *(folder / package for package in PACKAGES))
+
+    return Bundle(
+        _made(build, f"bundle-{digest}", make_bundle), digest, _notes(target, interpreter)
+    )
+
+
+def _notes(target: Target, interpreter: Path | None) -> tuple[str, ...]:
+    if interpreter is not None:
+        return ()
+    note = (
+        f"no Python {target.python} here: the bundle has no bytecode, a cold start takes 0.3 s more"
+    )
+    return (note,)
+
+
+def _dependency_inputs(
+    root: Path, target: Target, *, compiled: bool
+) -> Iterator[tuple[str, bytes]]:
+    yield "target", f"{target.python} {target.platform or sys.platform} {compiled}".encode()
+    yield REQUIREMENTS, (root / REQUIREMENTS).read_bytes()
+    for name in _OWN_SOURCES:
+        yield name, Path(__file__).with_name(name).read_bytes()
+
+
+def _sources(root: Path) -> Iterator[tuple[str, bytes]]:
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*")):
+            if path.is_file() and _is_shipped(path.relative_to(root)):
+                yield path.relative_to(root).as_posix(), path.read_bytes()
+
+
+def _is_shipped(path: Path) -> bool:
+    if path.suffix == ".pyc" or path.name.endswith("~"):
+        return False
+    return not any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+
+
+def _digest(inputs: Iterable[tuple[str, bytes]]) -> str:
+    digest = hashlib.sha256()
+    for name, content in inputs:
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _made(build: Path, name: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder of that name, made first where it is missing; never half made."""
+    finished = build / name
+    if finished.is_dir():
+        return finished
+    build.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=build, prefix="unfinished-") as unfinished:
+        folder = Path(unfinished) / name
+        folder.mkdir()
+        make(folder)
+        _set_modes(folder)
+        try:
+            folder.rename(finished)
+        except OSError:
+            if not finished.is_dir():  # else another synthesis was quicker, with the same content
+                raise
+    return finished
+
+
+def _set_modes(folder: Path) -> None:
+    # Lambda runs functions as another user, whatever the umask of this one.
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _install(requirements: Path, target: Target, folder: Path) -> None:
+    command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-config"]
+    command += ["--python", sys.executable, "--target", str(folder), "--link-mode", "copy"]
+    if target.platform is not None:
+        command += ["--python-platform", target.platform, "--python-version", target.python]
+    command += ["--only-binary", ":all:", "--require-hashes", "--no-deps", "-r", str(requirements)]
+    _run(command, "cannot install the functions' dependencies")
+
+
+def _compile(interpreter: Path | None, *folders: Path) -> None:
+    """Compile to bytecode that names no path of this machine and depends on no file time."""
+    if interpreter is None:
+        return
+    for folder in folders:
+        command = [str(interpreter), "-m", "compileall", "-q", "-j", "0", "-s", str(folder)]
+        command += ["--invalidation-mode", "unchecked-hash", str(folder)]
+        _run(command, "cannot compile the bundle")
+
+
+def _run(command: list[str], failure: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    if done.returncode != 0:
+        raise BundleError(f"{failure}:\n{(done.stderr or done.stdout).strip()}")

@@ -1,0 +1,64 @@
+"""A Lambda function of Spillway with its role and its logs."""
+
+from collections.abc import Iterable, Mapping
+
+from aws_cdk import Acknowledgment, Duration, Validations
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from stacks.config import Stage
+
+__all__ = ["ServiceFunction"]
+
+_ARCHITECTURES = {"arm64": lambda_.Architecture.ARM_64, "x86_64": lambda_.Architecture.X86_64}
+
+
+class ServiceFunction(Construct):
+    """One function: `lambdas.{name}.handler`, a role of its own, a log group of its own.
+
+    The role starts with the right to write to that log group; `allow` adds the rest. AWS's managed
+    policy for this would allow writing to every log group of the account.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        stage: Stage,
+        code: lambda_.Code,
+        environment: Mapping[str, str],
+    ) -> None:
+        """Build the function with the runtime, size and log retention of the stage."""
+        super().__init__(scope, name)
+        log_group = logs.LogGroup(
+            self, "Logs", retention=stage.log_retention, removal_policy=stage.removal_policy
+        )
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        log_group.grant_write(self.role)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            runtime=lambda_.Runtime(f"python{stage.python}", lambda_.RuntimeFamily.PYTHON),
+            architecture=_ARCHITECTURES[stage.architecture],
+            handler=f"lambdas.{name}.handler",
+            code=code,
+            role=self.role,
+            memory_size=stage.memory_mb,
+            timeout=Duration.seconds(stage.timeout_seconds),
+            log_group=log_group,
+            environment={**environment, "POWERTOOLS_SERVICE_NAME": name},
+        )
+        Validations.of(self.function).acknowledge(
+            Acknowledgment(
+                id="AwsSolutions::AwsSolutions-L1",
+                reason="The bundle holds wheels and bytecode of exactly this Python version",
+            )
+        )
+
+    def allow(self, statements: Iterable[iam.PolicyStatement]) -> None:
+        """Add these rights to the function's role."""
+        for statement in statements:
+            self.role.add_to_policy(statement)

@@ -1,0 +1,56 @@
+"""The stack that answers: functions, their rights, the HTTP API."""
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from stacks.access import ACCESS, statements
+from stacks.api import ServiceApi
+from stacks.config import Stage
+from stacks.environment import function_environment
+from stacks.functions import ServiceFunction
+from stacks.storage import StorageStack
+
+__all__ = ["ServiceStack"]
+
+
+class ServiceStack(Stack):
+    """Everything without data of its own: deleting it loses nothing."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        stage: Stage,
+        storage: StorageStack,
+        code: lambda_.Code,
+    ) -> None:
+        """Build the service on the tables of `storage`; `code` is one bundle for all functions."""
+        super().__init__(
+            scope,
+            construct_id,
+            description=f"Spillway {stage.name}: functions and HTTP API",
+            termination_protection=stage.deletion_protection,
+        )
+        environment = function_environment(stage=stage, storage=storage)
+        self.ingest = ServiceFunction(
+            self, "ingest", stage=stage, code=code, environment=environment
+        )
+        self.query = ServiceFunction(self, "query", stage=stage, code=code, environment=environment)
+        self.api = ServiceApi(
+            self, "Api", stage=stage, ingest=self.ingest.function, query=self.query.function
+        )
+
+        for name, function in (("ingest", self.ingest), ("query", self.query)):
+            function.allow(
+                statements(
+                    ACCESS[name],
+                    events=storage.events,
+                    layouts=storage.layouts,
+                    usage=storage.usage,
+                )
+            )
+
+        CfnOutput(self, "ApiUrl", value=self.api.http_api.api_endpoint)
+        CfnOutput(self, "ApiId", value=self.api.http_api.api_id)
