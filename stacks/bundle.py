@@ -1,10 +1,10 @@
 """The functions' code and dependencies as one folder, built without Docker.
 
-    .build/dependencies-<hash>/   wheels of requirements.txt for the target, pruned, compiled
-    .build/bundle-<hash>/         those, and the packages `spillway` and `lambdas`
+    .build/dependencies-<target>-<hash>/   wheels of requirements.txt, pruned, compiled
+    .build/bundle-<target>-<hash>/         those, and the packages `spillway` and `lambdas`
 
 A hash is made of everything its folder is made of, so an unchanged tree builds, and deploys, nothing.
-A folder appears under its name only when it is complete.
+A folder appears under its name only when it is complete; the oldest ones go.
 """
 
 import hashlib
@@ -25,6 +25,7 @@ __all__ = ["Bundle", "BundleError", "Target", "build_bundle"]
 PACKAGES: Final = ("spillway", "lambdas")
 REQUIREMENTS: Final = "requirements.txt"
 _BUILD_FOLDER: Final = ".build"
+_KEPT: Final = 4  # builds of one kind and target: another synthesis may still read an older one
 _OWN_SOURCES: Final = ("bundle.py", "interpreters.py", "pruning.py")
 
 
@@ -38,6 +39,11 @@ class Target:
 
     python: str
     platform: str | None  # None: this machine
+
+    @property
+    def name(self) -> str:
+        """Return a name for folders, such as `3.13-aarch64-manylinux_2_28`."""
+        return f"{self.python}-{self.platform or 'here'}"
 
     @classmethod
     def aws(cls, *, python: str, architecture: str) -> "Target":
@@ -67,10 +73,10 @@ def build_bundle(root: Path, target: Target) -> Bundle:
     the requirements change.
     """
     interpreter = find_python(target.python)
-    dependencies_digest = _digest(
-        _dependency_inputs(root, target, compiled=interpreter is not None)
-    )
-    digest = _digest([("dependencies", dependencies_digest.encode()), *_sources(root)])
+    sources = list(_sources(root))  # read once: a file may change while we work
+    inputs = _dependency_inputs(root, target, compiled=interpreter is not None)
+    dependencies_digest = _digest(inputs)
+    digest = _digest([("dependencies", dependencies_digest.encode()), *sources])
     build = root / _BUILD_FOLDER
 
     def make_dependencies(folder: Path) -> None:
@@ -79,17 +85,18 @@ def build_bundle(root: Path, target: Target) -> Bundle:
         _compile(interpreter, folder)
 
     def make_bundle(folder: Path) -> None:
-        dependencies = _made(build, f"dependencies-{dependencies_digest}", make_dependencies)
-        shutil.copytree(dependencies, folder, dirs_exist_ok=True)
-        for name, content in _sources(root):
+        installed = _made(
+            build, f"dependencies-{target.name}-", dependencies_digest, make_dependencies
+        )
+        shutil.copytree(installed, folder, dirs_exist_ok=True)
+        for name, content in sources:
             destination = folder / name
             destination.parent.mkdir(parents=True, exist_ok=True)
             destination.write_bytes(content)
         _compile(interpreter, *(folder / package for package in PACKAGES))
 
-    return Bundle(
-        _made(build, f"bundle-{digest}", make_bundle), digest, _notes(target, interpreter)
-    )
+    path = _made(build, f"bundle-{target.name}-", digest, make_bundle)
+    return Bundle(path, digest, _notes(target, interpreter))
 
 
 def _notes(target: Target, interpreter: Path | None) -> tuple[str, ...]:
@@ -131,14 +138,14 @@ def _digest(inputs: Iterable[tuple[str, bytes]]) -> str:
     return digest.hexdigest()
 
 
-def _made(build: Path, name: str, make: Callable[[Path], None]) -> Path:
-    """Return the folder of that name, made first where it is missing; never half made."""
-    finished = build / name
+def _made(build: Path, prefix: str, digest: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder of that digest, made first where it is missing; never half made."""
+    finished = build / f"{prefix}{digest[:16]}"
     if finished.is_dir():
         return finished
     build.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=build, prefix="unfinished-") as unfinished:
-        folder = Path(unfinished) / name
+        folder = Path(unfinished) / "folder"
         folder.mkdir()
         make(folder)
         _set_modes(folder)
@@ -147,7 +154,14 @@ def _made(build: Path, name: str, make: Callable[[Path], None]) -> Path:
         except OSError:
             if not finished.is_dir():  # else another synthesis was quicker, with the same content
                 raise
+    _drop_oldest(build.glob(f"{prefix}*"))
     return finished
+
+
+def _drop_oldest(folders: Iterable[Path]) -> None:
+    by_age = sorted(folders, key=lambda folder: folder.stat().st_mtime, reverse=True)
+    for folder in by_age[_KEPT:]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _set_modes(folder: Path) -> None:
