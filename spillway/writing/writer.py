@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from spillway.backoff import full_jitter
 from spillway.errors import InvalidInputError
 from spillway.event import Event
 from spillway.layouts.cache import LayoutCache
@@ -12,7 +13,6 @@ from spillway.runtime import Runtime
 from spillway.settings import Settings
 from spillway.sharding import Mode
 from spillway.storage.port import Call, RefusedError, StorageError, UnreachableError
-from spillway.writing.backoff import full_jitter
 from spillway.writing.batches import BATCH_SIZE, Addressed, address, send_batch
 from spillway.writing.payload import canonical
 from spillway.writing.preparation import Admission, PreparedEvent

@@ -1,0 +1,38 @@
+"""How long to wait before the next attempt, and reads that are tried again until a deadline."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from spillway.runtime import Runtime
+from spillway.storage.port import OutcomeUnknownError, ThrottledError, UnreachableError
+
+__all__ = ["full_jitter", "retry_until"]
+
+T = TypeVar("T")
+
+
+def full_jitter(
+    attempt: int, random: Callable[[], float], *, base: float = 0.05, cap: float = 2.0
+) -> float:
+    """Return seconds to wait before attempt `attempt` (1 is the first retry): uniform in [0, min(cap, base x 2^n)).
+
+    Full jitter, since clients that wait the same time collide again (AWS Architecture Blog, "Exponential backoff and jitter").
+    """
+    return random() * min(cap, base * 2.0 ** min(attempt, 30))
+
+
+def retry_until(deadline: float, task: Callable[[], T], runtime: Runtime) -> T:
+    """Run a read again while it throttles or fails on its way; raises its last error at the deadline.
+
+    `deadline` is in seconds of `runtime.monotonic`. Not for writes: these answer event by event.
+    """
+    attempt = 0
+    while True:
+        try:
+            return task()
+        except (ThrottledError, UnreachableError, OutcomeUnknownError):
+            attempt += 1
+            delay = full_jitter(attempt, runtime.random)
+            if runtime.monotonic() + delay >= deadline:
+                raise
+        runtime.sleep(delay)

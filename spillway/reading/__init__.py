@@ -1,0 +1,1 @@
+"""Reading: ordered pages over all shards that may hold a range."""

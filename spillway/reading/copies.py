@@ -1,0 +1,39 @@
+"""Copies: an event stored under two epochs is returned once, as the newest covering epoch has it."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+
+from spillway import keys
+from spillway.layouts.model import Layout
+from spillway.reading.stream import Record
+from spillway.sharding import routing_hash
+
+__all__ = ["newest_copy", "without_copies"]
+
+_sort_key = itemgetter(0)
+
+
+def without_copies(run: list[Record], series: str, layout: Layout) -> Iterable[Record]:
+    """Return a run of records with one record a sort key; copies are adjacent in the run."""
+    if len(set(map(_sort_key, run))) == len(run):
+        return run
+    return _resolved(run, series, layout)
+
+
+def _resolved(run: list[Record], series: str, layout: Layout) -> Iterator[Record]:
+    for _, copies in groupby(run, key=_sort_key):
+        yield newest_copy(list(copies), series, layout)
+
+
+def newest_copy(copies: list[Record], series: str, layout: Layout) -> Record:
+    """Return the copy in the shard that the newest covering epoch gives it, else the one in the lowest partition."""
+    time, sharding_key, _ = keys.parse_sort_key(copies[0].sort_key)
+    routing = routing_hash(series, sharding_key or copies[0].sort_key)
+    owner = layout.owner(time, routing)
+    if owner is not None:
+        owned = keys.partition_key(series, owner)
+        for copy in copies:
+            if copy.partition_key == owned:
+                return copy
+    return min(copies, key=lambda copy: copy.partition_key)

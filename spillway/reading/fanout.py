@@ -1,0 +1,110 @@
+"""Which partitions a read has to open: the shards of the epochs that meet its range, or the index's buckets."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from spillway.keys import Bucket, bucket_label, index_key, partition_key
+from spillway.layouts.model import Epoch, Layout
+from spillway.reading.query import ReadQuery, Source
+from spillway.sharding import Mode, routing_hash, shard_of
+from spillway.timestamps import format_time, to_datetime
+
+__all__ = ["Partition", "partitions_of", "point_shards", "shards_meeting"]
+
+_STEP: Final = {
+    Bucket.DAY: timedelta(days=1),
+    Bucket.HOUR: timedelta(hours=1),
+    Bucket.MINUTE: timedelta(minutes=1),
+}
+_LAST: Final = "\U0010ffff"  # sorts after every sort key that begins as its label
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition key to query, of the table or of the index.
+
+    `bound` is where its events may begin in the order of the read: none sorts before it.
+    """
+
+    key: str
+    bound: str
+    on_index: bool
+
+
+def partitions_of(layout: Layout, query: ReadQuery) -> Iterator[Partition]:
+    """Yield every partition that may hold an event of the query, in the order of their bounds.
+
+    A read of the table opens one partition a shard: `0 … max(shards) - 1` over the epochs that meet its range,
+    by sharding key only the shards it can be in. A read of the index opens, lazily, index shards x buckets.
+    """
+    if query.source is Source.INDEX:
+        yield from _index_partitions(layout, query)
+        return
+    bound = query.end if query.descending else query.start
+    for shard in shards_meeting(layout, query):
+        yield Partition(partition_key(query.series, shard), bound, on_index=False)
+
+
+def shards_meeting(layout: Layout, query: ReadQuery) -> list[int]:
+    """Return the table's shards that may hold an event of the query, ascending."""
+    epochs = layout.meeting(query.start, query.end)
+    if query.sharding_key is None:
+        return list(range(max((epoch.shards for epoch in epochs), default=0)))
+    return _shards_of(epochs, routing_hash(query.series, query.sharding_key))
+
+
+def point_shards(layout: Layout, time: str, routing: int) -> list[int]:
+    """Return the shards that may hold one event, ascending; in random mode these are all."""
+    return _shards_of(layout.covering(time), routing)
+
+
+def _shards_of(epochs: Iterable[Epoch], routing: int) -> list[int]:
+    shards: set[int] = set()
+    for epoch in epochs:
+        if epoch.mode is Mode.RANDOM:
+            shards.update(range(epoch.shards))
+        else:
+            shards.add(shard_of(routing, epoch.shards))
+    return sorted(shards)
+
+
+def _index_partitions(layout: Layout, query: ReadQuery) -> Iterator[Partition]:
+    epochs = layout.meeting(query.start, query.end)
+    walks = [
+        _walk(query, [epoch for epoch in epochs if epoch.bucket is bucket], bucket)
+        for bucket in Bucket
+    ]
+    return heapq.merge(*walks, key=lambda partition: partition.bound, reverse=query.descending)
+
+
+def _walk(query: ReadQuery, epochs: list[Epoch], bucket: Bucket) -> Iterator[Partition]:
+    """Yield the partitions of all buckets of one size; a bucket has the most index shards of its epochs."""
+    for label in _labels(query, bucket) if epochs else ():
+        first, after = label, label + _LAST
+        count = max(
+            (epoch.index_shards for epoch in epochs if epoch.meets(first, after)), default=0
+        )
+        for index_shard in range(count):
+            yield Partition(
+                index_key(query.series, label, index_shard),
+                after if query.descending else first,
+                on_index=True,
+            )
+
+
+def _labels(query: ReadQuery, bucket: Bucket) -> Iterator[str]:
+    """Yield the labels of all buckets of a size that the range meets, in the order of the read."""
+    first, last = to_datetime(query.start), to_datetime(query.end) - timedelta(microseconds=1)
+    time, step = (last, -_STEP[bucket]) if query.descending else (first, _STEP[bucket])
+    lowest, highest = (bucket_label(format_time(each), bucket) for each in (first, last))
+    label = bucket_label(format_time(time), bucket)
+    while lowest <= label <= highest:
+        yield label
+        try:
+            time += step
+        except OverflowError:  # the first or last year
+            return
+        label = bucket_label(format_time(time), bucket)

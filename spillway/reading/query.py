@@ -1,0 +1,134 @@
+"""What a read asks for, checked and in stored form."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from spillway.errors import InvalidInputError
+from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES
+from spillway.keys import SortKey
+from spillway.timestamps import format_time
+
+__all__ = ["MAX_LIMIT", "Order", "ReadQuery", "Source", "check_identity"]
+
+MAX_LIMIT: Final = 1_000
+
+
+class Order(StrEnum):
+    """Order of a read: by sort key, so by time, then sharding key and id."""
+
+    ASCENDING = "asc"
+    DESCENDING = "desc"
+
+
+class Source(StrEnum):
+    """Where a read looks."""
+
+    AUTO = "auto"
+    TABLE = "table"
+    INDEX = "index"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadQuery:
+    """A checked read of [start, end) of a series; times are stored texts."""
+
+    series: str
+    start: str
+    end: str
+    order: Order
+    sharding_key: str | None
+    source: Source
+    consistent: bool
+
+    @property
+    def descending(self) -> bool:
+        """Whether the latest event comes first."""
+        return self.order is Order.DESCENDING
+
+    @property
+    def binding(self) -> str:
+        """What a cursor belongs to: everything that decides which events come in which order."""
+        parts = (self.series, self.start, self.end, self.order.value, self.sharding_key or "")
+        return "\0".join(parts)
+
+    @classmethod
+    def checked(  # noqa: PLR0913  the read's own parameters
+        cls,
+        series: str,
+        start: datetime,
+        end: datetime,
+        *,
+        order: str,
+        sharding_key: str | None,
+        source: str,
+        consistent: bool,
+    ) -> "ReadQuery":
+        """Check the parameters of a read; InvalidInputError names the first that is wrong."""
+        _check_series(series)
+        _check_sharding_key(sharding_key)
+        first, last = _time("from", start), _time("to", end)
+        if first >= last:
+            raise InvalidInputError("invalid_query", "from", "must be before `to`")
+        query = cls(
+            series=series,
+            start=first,
+            end=last,
+            order=_choice(Order, "order", order),
+            sharding_key=sharding_key,
+            source=_choice(Source, "read", source),
+            consistent=consistent,
+        )
+        if query.source is Source.INDEX and consistent:
+            reason = "an index has no consistent reads: use read=table, or consistent=false"
+            raise InvalidInputError("invalid_query", "read", reason)
+        return query
+
+
+def _check_series(series: str) -> None:
+    """Check a series name; InvalidInputError."""
+    _check_text("series", series, MAX_SERIES_BYTES)
+
+
+def _check_sharding_key(sharding_key: str | None) -> None:
+    """Check a sharding key where there is one; InvalidInputError."""
+    if sharding_key is not None:
+        _check_text("sharding_key", sharding_key, MAX_SHARDING_KEY_BYTES)
+
+
+def check_identity(series: str, time: datetime, event_id: str, sharding_key: str | None) -> SortKey:
+    """Check the identity of one event and return what its sort key holds; InvalidInputError."""
+    _check_series(series)
+    _check_sharding_key(sharding_key)
+    _check_text("id", event_id, MAX_ID_BYTES)
+    if "#" in event_id:
+        raise InvalidInputError("invalid_query", "id", "must not contain #")
+    return SortKey(_time("time", time), sharding_key, event_id)
+
+
+def _check_text(field: str, value: str, most: int) -> None:
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInputError("invalid_query", field, "must be valid Unicode") from error
+    if not 1 <= size <= most:
+        raise InvalidInputError("invalid_query", field, f"must be 1 to {most:,} bytes of UTF-8")
+
+
+def _time(field: str, value: datetime) -> str:
+    try:
+        return format_time(value)
+    except ValueError as error:
+        raise InvalidInputError("invalid_query", field, str(error)) from error
+
+
+C = TypeVar("C", bound=StrEnum)
+
+
+def _choice(kind: type[C], field: str, value: str) -> C:
+    try:
+        return kind(value)
+    except ValueError as error:
+        known = ", ".join(kind)
+        raise InvalidInputError("invalid_query", field, f"must be one of {known}") from error

@@ -1,0 +1,85 @@
+"""The reader: pages of a range, and single events by their identity."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from spillway import keys
+from spillway.backoff import retry_until
+from spillway.errors import InvalidInputError
+from spillway.reading.copies import newest_copy
+from spillway.reading.cursor import decode_cursor, encode_cursor
+from spillway.reading.fanout import point_shards
+from spillway.reading.page import Measure, Page
+from spillway.reading.query import MAX_LIMIT, ReadQuery, Source
+from spillway.reading.scan import Scan, Sources
+from spillway.reading.stream import Record, to_record
+from spillway.settings import Settings
+from spillway.sharding import routing_hash
+
+__all__ = ["Reader"]
+
+
+class Reader:
+    """Reads under whatever layouts a range was written with. Thread-safe."""
+
+    def __init__(self, sources: Sources, settings: Settings) -> None:
+        self._sources = sources
+        self._settings = settings
+
+    def page(
+        self, query: ReadQuery, *, limit: int, cursor: str | None, measure: Measure, timeout: float
+    ) -> Page:
+        """Return the page of up to `limit` events after a cursor, within the settings' budget of bytes."""
+        if not 1 <= limit <= MAX_LIMIT:
+            raise InvalidInputError("invalid_query", "limit", f"must be 1 to {MAX_LIMIT:,}")
+        after = None if cursor is None else decode_cursor(cursor, query.binding)
+        if query.source is Source.INDEX and not self._settings.index_has_payload:
+            reason = "the index of this deployment holds no payloads: use read=table"
+            raise InvalidInputError("invalid_query", "read", reason)
+        deadline = self._sources.runtime.monotonic() + timeout
+        events = Scan(self._sources, query, after, limit, deadline).events()
+        records, more = _cut(events, limit, self._settings.page_bytes, measure)
+        cursor = encode_cursor(records[-1].sort_key, query.binding) if more else None
+        return Page(query.series, tuple(records), cursor)
+
+    def one(
+        self, series: str, identity: keys.SortKey, *, consistent: bool, timeout: float
+    ) -> Record | None:
+        """Return one event, None where there is none; one GetItem a shard that may hold it, in parallel."""
+        runtime = self._sources.runtime
+        deadline = runtime.monotonic() + timeout
+        layout = retry_until(deadline, partial(self._sources.layout, series), runtime)
+        if layout is None:
+            return None
+        stored = keys.sort_key(*identity)
+        routing = routing_hash(series, identity.sharding_key or stored)
+
+        def fetch(shard: int) -> Record | None:
+            key = {
+                keys.PARTITION_KEY: {"S": keys.partition_key(series, shard)},
+                keys.SORT_KEY: {"S": stored},
+            }
+            request = {"TableName": self._sources.table, "Key": key, "ConsistentRead": consistent}
+            task = partial(self._sources.call, "GetItem", request)
+            item = retry_until(deadline, task, runtime).get("Item")
+            return None if item is None else to_record(item)
+
+        shards = point_shards(layout, identity.time, routing)
+        found = runtime.parallel([partial(fetch, shard) for shard in shards])
+        now = runtime.now()
+        copies = [each for each in found if each and (each.expires is None or each.expires > now)]
+        return newest_copy(copies, series, layout) if copies else None
+
+
+def _cut(
+    events: Iterator[Record], limit: int, budget: int, measure: Measure
+) -> tuple[list[Record], bool]:
+    """Take events until a page is full; tell whether more may follow. A page holds at least one event."""
+    records: list[Record] = []
+    size = 0
+    for record in events:
+        size += measure(record)
+        if len(records) == limit or (records and size > budget):
+            return records, True
+        records.append(record)
+    return records, False

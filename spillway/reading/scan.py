@@ -1,0 +1,130 @@
+"""One pass over a range: the layout and the first queries at once, then the merge as far as it is read."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from spillway.backoff import retry_until
+from spillway.keys import partition_key
+from spillway.layouts.cache import LayoutCache
+from spillway.layouts.model import Layout
+from spillway.layouts.store import LayoutStore
+from spillway.reading.copies import without_copies
+from spillway.reading.fanout import Partition, partitions_of
+from spillway.reading.merge import merge
+from spillway.reading.query import ReadQuery, Source
+from spillway.reading.stream import QueryTemplate, Record, Stream
+from spillway.runtime import Runtime
+from spillway.storage.port import Call
+
+__all__ = ["Scan", "Sources"]
+
+T = TypeVar("T")
+
+_SLACK: Final = 1.3  # over an even share of the page, so that most pages need one round
+_LEAST_LIMIT: Final = 20  # items of 200 bytes that the cheapest Query returns at no further cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where reads find layouts and events."""
+
+    call: Call
+    table: str
+    layouts: LayoutStore
+    cache: LayoutCache
+    runtime: Runtime
+
+    def layout(self, series: str) -> Layout | None:
+        """Return the layout by a strongly consistent read, and keep it in the cache."""
+        snapshot = self.layouts.read(series)
+        if snapshot is None:
+            return None
+        self.cache.keep(snapshot)
+        return snapshot.layout
+
+
+class Scan:
+    """A read of a range from a cursor on; used once. Raises StorageError where DynamoDB fails until the deadline.
+
+    `wanted` is how many events the caller will take, `deadline` seconds of the runtime's monotonic clock.
+    """
+
+    def __init__(
+        self, sources: Sources, query: ReadQuery, after: str | None, wanted: int, deadline: float
+    ) -> None:
+        self._sources = sources
+        self._query = query
+        self._template = QueryTemplate(sources.table, query, after)
+        self._wanted = wanted
+        self._deadline = deadline
+        self._started: dict[str, Stream] = {}
+        self._width = 1
+
+    def events(self) -> Iterator[Record]:
+        """Yield the unexpired events in order, each once."""
+        layout = self._start()
+        if layout is None:
+            return
+        now = self._sources.runtime.now()
+        last = None
+        runs = merge(
+            partitions_of(layout, self._query),
+            self._open,
+            self._fetch,
+            descending=self._query.descending,
+        )
+        for run in runs:
+            for record in without_copies(run, self._query.series, layout):
+                expired = record.expires is not None and record.expires <= now
+                if not expired and record.sort_key != last:
+                    last = record.sort_key
+                    yield record
+
+    def _start(self) -> Layout | None:
+        """Read the layout, and at the same time the first page of what the cached one names."""
+        streams = [self._open(partition) for partition in self._guess()]
+        self._width = max(1, len(streams))
+        load = partial(self._sources.layout, self._query.series)
+        fetches = [partial(stream.fetch, self._limit()) for stream in streams]
+        tasks: list[Callable[[], Layout | None]] = [partial(self._retrying, load), *fetches]
+        layout = self._sources.runtime.parallel(tasks)[0]
+        self._started = {stream.partition.key: stream for stream in streams}
+        return layout
+
+    def _guess(self) -> list[Partition]:
+        if self._query.source is Source.INDEX:
+            return []
+        known = self._sources.cache.latest(self._query.series)
+        if known is not None:
+            return list(partitions_of(known.layout, self._query))
+        if self._query.sharding_key is not None:
+            return []
+        # Every series has shard 0, whatever its layout.
+        bound = self._query.end if self._query.descending else self._query.start
+        return [Partition(partition_key(self._query.series, 0), bound, on_index=False)]
+
+    def _open(self, partition: Partition) -> Stream:
+        started = self._started.pop(partition.key, None)
+        return started or Stream(self._call, self._template, partition)
+
+    def _fetch(self, streams: list[Stream]) -> None:
+        self._width = max(self._width, len(streams))
+        limit = self._limit()
+        self._sources.runtime.parallel([partial(stream.fetch, limit) for stream in streams])
+
+    def _limit(self) -> int:
+        """Return how many items to ask of each partition: its share of the page, and one to see whether more follow."""
+        if self._query.sharding_key is not None:
+            return 1_000  # most may belong to other keys of the shard
+        if self._width == 1:
+            return self._wanted + 1
+        return max(_LEAST_LIMIT, math.ceil(self._wanted * _SLACK / self._width) + 1)
+
+    def _call(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+        return self._retrying(partial(self._sources.call, operation, request))
+
+    def _retrying(self, task: Callable[[], T]) -> T:
+        return retry_until(self._deadline, task, self._sources.runtime)

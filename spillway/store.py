@@ -1,0 +1,142 @@
+"""The event store: the library's face."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from spillway.event import Event
+from spillway.layouts.cache import LayoutCache
+from spillway.layouts.store import LayoutStore
+from spillway.reading.page import Measure, Page, stored_size, to_event
+from spillway.reading.query import ReadQuery, check_identity
+from spillway.reading.reader import Reader
+from spillway.reading.scan import Sources
+from spillway.runtime import Runtime
+from spillway.settings import Settings
+from spillway.storage.boto import call_through
+from spillway.storage.port import Call
+from spillway.writing.result import WriteResult
+from spillway.writing.writer import Writer
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["EventStore"]
+
+
+class EventStore:
+    """Events in a sharded DynamoDB table. Thread-safe; make one a process and keep it.
+
+    Args:
+        client: a boto3 DynamoDB client. Its credentials, endpoint, proxies, TLS settings and timeouts are used; its
+            retries are not: the store's own policy decides. Short timeouts (connect 2 s, read 5 s) suit it best.
+            Or an implementation of the port (`spillway.storage.port.Call`).
+        table: name of the main table.
+        layouts: name of the layout table.
+        settings: what the deployment decides; must be the same for all writers of a table.
+        runtime: clocks, sleep, randomness and threads, for tests.
+
+    Example:
+        >>> store = EventStore(boto3.client("dynamodb"), table="events", layouts="layouts")
+        >>> store.write([Event(series="ORD", time=datetime.now(UTC), payload={"delay": 33})]).accepted
+        1
+    """
+
+    def __init__(
+        self,
+        client: "DynamoDBClient | Call",
+        *,
+        table: str,
+        layouts: str,
+        settings: Settings | None = None,
+        runtime: Runtime | None = None,
+    ) -> None:
+        call: Call = client if callable(client) else call_through(client)
+        self._settings = settings or Settings()
+        runtime = runtime or Runtime()
+        store = LayoutStore(call, layouts, self._settings, runtime.now)
+        cache = LayoutCache(self._settings.layout_ttl, runtime.now)
+        self._writer = Writer(call, table, store, cache, self._settings, runtime)
+        sources = Sources(call=call, table=table, layouts=store, cache=cache, runtime=runtime)
+        self._reader = Reader(sources, self._settings)
+
+    def write(self, events: Iterable[Event], *, timeout: float | None = None) -> WriteResult:
+        """Write events and answer for each: accepted means durably stored, nothing else does.
+
+        Invalid events don't sink the others. The same identity twice is one event, if the payloads are equal.
+        Throttled and failed writes are retried with full jitter until `timeout` seconds have passed.
+
+        Costs one BatchWriteItem for each 25 events, for each 1 KB of an event 1 WCU and as much again for its index
+        entry, and one consistent GetItem (0.5 to 1 RCU) a series and `layout_ttl`.
+        """
+        return self._writer.write(
+            events, self._settings.write_timeout if timeout is None else timeout
+        )
+
+    def read(  # noqa: PLR0913  the parameters of a query
+        self,
+        series: str,
+        start: datetime,
+        end: datetime,
+        *,
+        limit: int = 100,
+        order: str = "asc",
+        cursor: str | None = None,
+        consistent: bool = True,
+        sharding_key: str | None = None,
+        read: str = "auto",
+        measure: Measure = stored_size,
+        timeout: float = 10,
+    ) -> Page:
+        """Return a page of the events of [start, end) in order; an unknown series has an empty one.
+
+        Args:
+            series: the series.
+            start: first time that is read, aware.
+            end: first time that is not.
+            limit: most events of the page, 1 to 1,000. A page also ends at `Settings.page_bytes`, with a cursor.
+            order: `asc` or `desc`, by time, then sharding key and id.
+            cursor: of the page before; it outlives any change of layout, and any other change of the query voids it.
+            consistent: whether every write acknowledged before is seen. Costs twice the read units.
+            sharding_key: only its events: one shard is read, whose other keys are passed over.
+            read: `table`, `index` (one query a time bucket and index shard, eventually consistent), or `auto`.
+            measure: bytes that a record adds to the page.
+            timeout: seconds for which throttled and failed reads are retried.
+
+        Costs one GetItem and, for each shard that the range's layouts have, at least one Query: 0.5 RCU for each
+        started 4 KB read, 1 if consistent.
+
+        Raises:
+            InvalidInputError: a parameter is wrong, or the cursor is not of this query.
+            StorageError: DynamoDB still throttled or failed at the deadline.
+        """
+        query = ReadQuery.checked(
+            series,
+            start,
+            end,
+            order=order,
+            sharding_key=sharding_key,
+            source=read,
+            consistent=consistent,
+        )
+        return self._reader.page(
+            query, limit=limit, cursor=cursor, measure=measure, timeout=timeout
+        )
+
+    def read_one(  # noqa: PLR0913  an identity has four parts
+        self,
+        series: str,
+        time: datetime,
+        event_id: str,
+        *,
+        sharding_key: str | None = None,
+        consistent: bool = True,
+        timeout: float = 10,
+    ) -> Event | None:
+        """Return one event by its identity, or None. Costs two GetItems, in random mode one more a shard.
+
+        Raises InvalidInputError and StorageError as `read` does.
+        """
+        identity = check_identity(series, time, event_id, sharding_key)
+        record = self._reader.one(series, identity, consistent=consistent, timeout=timeout)
+        return None if record is None else to_event(series, record)
