@@ -15,7 +15,6 @@ SERVICES: Final = frozenset({"cloudwatch", "dynamodb", "sts"})  # that functions
 _USELESS: Final = (
     "bin",  # scripts with this machine's paths
     "boto3/examples",
-    "botocore/docs",
     "botocore/data/*/*/examples-1.json",
     "*.dist-info/RECORD",  # lists what is no longer there
     "*.dist-info/INSTALLER",
@@ -38,8 +37,8 @@ def prune(folder: Path) -> None:
 
 
 def _other_services(folder: Path) -> Iterator[Path]:
-    for data in (folder / "botocore" / "data", folder / "boto3" / "data"):
-        for entry in data.iterdir():
+    for package in ("botocore", "boto3"):
+        for entry in (folder / package / "data").glob("*"):
             if entry.is_dir() and entry.name not in SERVICES:
                 yield entry
 
