@@ -7,7 +7,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import BinaryIO
 
 from local.errors import LocalCloudError
 
@@ -55,28 +57,36 @@ def guarded(command: Sequence[str]) -> list[str]:
 def spawn(
     command: Sequence[str],
     *,
-    log: Path,
+    log: Path | None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Child:
-    """Start a guarded command in a process group of its own, its output appended to `log`.
+    """Start a guarded command in a process group of its own.
+
+    Its output is appended to `log`, or goes where this process's own goes.
 
     Raises:
         LocalCloudError: The program is not there or may not be run.
     """
     if not os.access(command[0], os.X_OK):
         raise LocalCloudError(f"{command[0]} is missing or not executable: run `make setup`.")
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
+    with _output(log) as output:
         return subprocess.Popen(  # noqa: S603  # a list, no shell
             guarded(command),
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=subprocess.STDOUT,
+            stderr=None if output is None else subprocess.STDOUT,
             env=dict(env) if env is not None else None,
             cwd=cwd,
             process_group=0,
         )
+
+
+def _output(log: Path | None) -> AbstractContextManager[BinaryIO | None]:
+    if log is None:
+        return nullcontext()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return log.open("ab")
 
 
 def stop(child: Child, *, patience: float = 5.0) -> None:

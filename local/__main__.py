@@ -1,0 +1,91 @@
+"""Commands: `python -m local up` and `python -m local down`."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from local.cloud import stop_cloud
+from local.errors import LocalCloudError
+from local.progress import Progress
+from local.state import DEFAULT_FOLDER, State, Status
+from local.supervisor import Options, supervise
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    console = Console(highlight=False)
+    try:
+        if options.command == "down":
+            stopped = stop_cloud(State(options.state))
+            console.print("Stopped." if stopped else "No local cloud runs here.")
+        else:
+            _up(options, Progress(console))
+    except LocalCloudError as error:
+        Console(stderr=True).print(
+            f"local cloud: {error}", markup=False, highlight=False, soft_wrap=True
+        )
+        return 1
+    return 0
+
+
+def _up(options: argparse.Namespace, progress: Progress) -> None:
+    chosen = Options(port=options.port, data=options.data, deploys=options.deploy)
+    state = State(options.state.resolve())
+
+    def ready(status: Status) -> None:
+        progress.say(_welcome(status))
+
+    asyncio.run(supervise(chosen, state, progress, ready))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m local", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    up = commands.add_parser("up", help="start a local cloud, deploy to it, stay in the foreground")
+    up.add_argument(
+        "--port", type=int, default=4566, help="of the endpoint; 0 for any (%(default)s)"
+    )
+    up.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="keep the tables on disk, in DIR, for the next start (default: in memory, and gone)",
+    )
+    up.add_argument("--no-deploy", dest="deploy", action="store_false", help="leave the stacks out")
+    down = commands.add_parser("down", help="stop a running local cloud")
+    for command in (up, down):
+        command.add_argument(
+            "--state",
+            type=Path,
+            default=DEFAULT_FOLDER,
+            metavar="DIR",
+            help="folder of logs and results, one for each cloud (%(default)s)",
+        )
+    return parser
+
+
+def _welcome(status: Status) -> str:
+    aws = f"AWS:  {status.endpoint} (region us-east-1, any credentials)"
+    if status.api is None:
+        return aws + "\n\nCtrl-C stops it."
+    event = r"{\"series\": \"demo\", \"time\": \"$(date -u +%FT%TZ)\", \"payload\": {\"n\": 1}}"
+    return f"""
+API:  {status.api}
+{aws}
+
+Write an event and read it back:
+  curl -s {status.api}/v1/events -H 'content-type: application/json' -d "{{\\"events\\": [{event}]}}"
+  curl -s '{status.api}/v1/events?series=demo&from=2000-01-01T00:00:00Z&to=2100-01-01T00:00:00Z'
+
+Ctrl-C or `make down` stops it."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""One DynamoDB out of two: items in the engine, declarations in the emulated AWS.
+
+| call | goes to |
+|---|---|
+| data plane | `admit`, then the engine; a table unknown to it is mirrored on first use |
+| CreateTable, UpdateTable, DeleteTable | the emulated AWS, and if that accepts, the engine |
+| DescribeTable | the emulated AWS; sizes, capacity and indexes as the engine has them |
+| backups, exports, imports, restores, streams to Kinesis, vector search | refused: they work on items |
+| all else (settings, tags, policies, limits, lists) | the emulated AWS |
+"""
+
+import asyncio
+import json
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from local.calls import (
+    DATA_PLANE,
+    Admit,
+    Call,
+    Forward,
+    Reply,
+    admit_all,
+    missing_table,
+    refusal,
+    tables_named,
+)
+from local.mirror import Mirror
+
+__all__ = ["DynamoDB"]
+
+_ENGINE_UPDATES = frozenset({
+    "AttributeDefinitions", "BillingMode", "GlobalSecondaryIndexUpdates", "ProvisionedThroughput",
+})  # fmt: skip
+_NEEDS_ITEMS = ("Backup", "Export", "Import", "Restore", "KinesisStreaming", "SearchVectors")
+_FROM_ENGINE = ("ItemCount", "TableSizeBytes", "ProvisionedThroughput", "GlobalSecondaryIndexes")
+
+
+class DynamoDB:
+    """Answers every call of DynamoDB's API."""
+
+    def __init__(
+        self, *, engine: Forward, declared: Forward, mirror: Mirror, admit: Admit = admit_all
+    ) -> None:
+        """Take what sends calls to the engine and to the emulated AWS, and who may pass."""
+        self._engine = engine
+        self._declared = declared
+        self._mirror = mirror
+        self._admit = admit
+
+    async def answer(self, call: Call) -> Reply:
+        """Return DynamoDB's answer to a call."""
+        if call.operation in DATA_PLANE:
+            return await self._admit(call, self._forward)
+        if call.operation == "DescribeTable":
+            return await self._describe(call)
+        if call.operation in ("CreateTable", "UpdateTable", "DeleteTable"):
+            return await self._declare(call)
+        if _works_on_items(call.operation):
+            return refusal(
+                400, "ValidationException", f"The local cloud does not support {call.operation}."
+            )
+        return await self._declared(call)
+
+    async def _forward(self, call: Call) -> Reply:
+        reply = await self._engine(call)
+        if not missing_table(reply):
+            return reply
+        names = tables_named(call.body)
+        made = [await asyncio.to_thread(self._mirror.ensure, name) for name in sorted(names)]
+        return await self._engine(call) if any(made) else reply
+
+    async def _declare(self, call: Call) -> Reply:
+        reply = await self._declared(call)
+        names = tables_named(call.body)
+        if reply.status != 200 or not names:
+            return reply
+        name = names.pop()
+        if call.operation == "DeleteTable":
+            await asyncio.to_thread(self._mirror.forget, name)
+            return reply
+        if call.operation == "CreateTable":
+            return await self._create(call, name, reply)
+        return await self._update(call, name, reply)
+
+    async def _create(self, call: Call, name: str, reply: Reply) -> Reply:
+        try:
+            await asyncio.to_thread(self._mirror.ensure, name)
+        except ClientError as error:  # the engine is stricter: then there is no such table
+            body = json.dumps({"TableName": name}).encode()
+            headers = {**call.headers, "X-Amz-Target": "DynamoDB_20120810.DeleteTable"}
+            await self._declared(Call("DeleteTable", body, headers))
+            told = error.response["Error"]
+            return refusal(400, told["Code"], told["Message"])
+        return reply
+
+    async def _update(self, call: Call, name: str, reply: Reply) -> Reply:
+        request = json.loads(call.body)
+        kept = {key: value for key, value in request.items() if key in _ENGINE_UPDATES}
+        if kept:
+            body = json.dumps({"TableName": name, **kept}).encode()
+            updated = await self._engine(Call(call.operation, body, call.headers))
+            if updated.status != 200:
+                return updated
+        return reply
+
+    async def _describe(self, call: Call) -> Reply:
+        declared = await self._declared(call)
+        if declared.status != 200:
+            return declared
+        held = await self._forward(call)
+        if held.status != 200:
+            return held
+        answer = json.loads(declared.body)
+        _complete(answer["Table"], json.loads(held.body)["Table"])
+        headers = {"Content-Type": "application/x-amz-json-1.0"}
+        return Reply(200, json.dumps(answer).encode(), headers)
+
+
+def _works_on_items(operation: str) -> bool:
+    return "ContinuousBackups" not in operation and any(word in operation for word in _NEEDS_ITEMS)
+
+
+def _complete(declared: dict[str, Any], held: dict[str, Any]) -> None:
+    """Put into a declaration what the engine knows better; ARNs stay those of the declaration."""
+    declared.update({key: held[key] for key in _FROM_ENGINE if key in held})
+    if not held.get("GlobalSecondaryIndexes"):
+        declared.pop("GlobalSecondaryIndexes", None)
+    for index in declared.get("GlobalSecondaryIndexes") or ():
+        index["IndexArn"] = f"{declared['TableArn']}/index/{index['IndexName']}"

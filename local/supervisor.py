@@ -1,0 +1,159 @@
+"""Runs a local cloud: starts its parts, keeps them running, stops them, leaves nothing behind."""
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from socket import socket
+
+import boto3
+from botocore.config import Config
+
+from local.calls import Admit, admit_all
+from local.children import LOOPBACK, free_port
+from local.deploy import Deployment, deploy
+from local.dynamodb import DynamoDB
+from local.endpoint import Endpoint, bind, serving
+from local.keeper import EngineKeeper
+from local.link import EngineLink
+from local.ministack import REGION, MiniStack
+from local.mirror import Mirror
+from local.passthrough import Passthrough
+from local.progress import Progress
+from local.state import State, Status, scratch_folder
+
+__all__ = ["Options", "Ready", "supervise"]
+
+Ready = Callable[[Status], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What can be chosen about a cloud."""
+
+    port: int = 4566  # of the endpoint; 0 for any
+    data: Path | None = None  # folder that keeps the tables on disk, else they live in memory
+    deploys: bool = True
+    admit: Admit = admit_all
+
+
+async def supervise(options: Options, state: State, progress: Progress, ready: Ready) -> None:
+    """Run a cloud until SIGINT or SIGTERM; call `ready` once it can be used.
+
+    Raises:
+        LocalCloudError: Something it needs is missing, taken or broken. Nothing is left running.
+    """
+    running = asyncio.ensure_future(_run(options, state, progress, ready))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, _once(running.cancel))
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+async def _run(options: Options, state: State, progress: Progress, ready: Ready) -> None:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(state.held())
+        scratch = stack.enter_context(scratch_folder())
+        listener = stack.enter_context(bind(options.port))
+        url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
+        deployment = Deployment(url, state) if options.deploys else None
+        if deployment is not None:  # its synthesis needs no cloud and runs from now on
+            stack.callback(deployment.abandon)
+        parts = _Parts(options, state, scratch, url)
+        stack.callback(parts.stop)
+        with progress.step("DynamoDB engine, emulated AWS"):
+            await parts.start()
+        endpoint = await stack.enter_async_context(_endpoint(options, parts, listener))
+
+        def publish() -> None:
+            api = f"{url}/api" if endpoint.api_id else None
+            state.tell(Status(endpoint=url, api=api, engine_pid=parts.engine.pid))
+
+        async def use() -> None:
+            if deployment is not None:
+                outputs = await deploy(deployment, progress)
+                endpoint.api_id = outputs.find("ApiId")
+            publish()
+            ready(state.status() or Status(url, None, parts.engine.pid))
+            await asyncio.Event().wait()
+
+        await _first_failure(
+            use(),
+            parts.engine.keep(lambda: publish() if state.status() else None),
+            parts.aws.watch(),
+        )
+
+
+class _Parts:
+    """The processes behind the endpoint."""
+
+    def __init__(self, options: Options, state: State, scratch: Path, url: str) -> None:
+        folder = options.data or scratch
+        folder.mkdir(parents=True, exist_ok=True)
+        self.engine_port = free_port()
+        self.engine = EngineKeeper(
+            self.engine_port, folder / "engine.db", state.logs / "engine.log"
+        )
+        self.aws = MiniStack(free_port(), url, scratch, state.logs / "ministack.log")
+
+    async def start(self) -> None:
+        await asyncio.gather(self.engine.start(), self.aws.start())
+
+    def stop(self) -> None:
+        self.engine.stop()
+        self.aws.stop()
+
+
+@asynccontextmanager
+async def _endpoint(options: Options, parts: _Parts, listener: socket) -> AsyncGenerator[Endpoint]:
+    link = EngineLink(parts.engine_port)
+    mirror = _mirror(parts)
+    if options.data is not None:
+        await asyncio.to_thread(mirror.adopt)
+    async with Passthrough(parts.aws.port) as aws:
+        dynamodb = DynamoDB(engine=link.send, declared=aws.send, mirror=mirror, admit=options.admit)
+        endpoint = Endpoint(dynamodb=dynamodb, aws=aws, mirror=mirror)
+        async with serving(endpoint, listener):
+            yield endpoint
+    link.close()
+
+
+def _mirror(parts: _Parts) -> Mirror:
+    session = boto3.Session(
+        aws_access_key_id="local",
+        aws_secret_access_key="local",  # noqa: S106  # any will do
+        region_name=REGION,
+    )
+    config = Config(proxies={}, retries={"mode": "standard", "total_max_attempts": 5})
+    aws = f"http://{LOOPBACK}:{parts.aws.port}"
+    engine = f"http://{LOOPBACK}:{parts.engine_port}"
+    return Mirror(
+        session.client("dynamodb", endpoint_url=aws, config=config),
+        session.client("cloudformation", endpoint_url=aws, config=config),
+        session.client("dynamodb", endpoint_url=engine, config=config),
+    )
+
+
+async def _first_failure(*jobs: Awaitable[None]) -> None:
+    """Run jobs side by side until one fails, and fail like it."""
+    tasks = [asyncio.ensure_future(job) for job in jobs]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _once(action: Callable[[], object]) -> Callable[[], None]:
+    """A second signal must not interrupt the stopping that the first one began."""
+    left = [action]
+
+    def act() -> None:
+        if left:
+            left.pop()()
+
+    return act
