@@ -1,0 +1,1 @@
+"""AWS entry points, a module a function: parse, call the library, answer."""

@@ -21,7 +21,8 @@ class Rejected:
         index: its position in the request.
         code: a stable word: `invalid_event`, `in_future`, `too_late`, `item_too_large`, `duplicate_event` (never
             stored), `throttled`, `storage_unavailable`, `storage_refused` (not stored), `unknown_outcome` (may be).
-        message: one sentence, led by the field where one is at fault.
+        where: the field at fault, such as `time`; empty where it is none or several.
+        message: one sentence, without the field's name.
         retryable: whether the same event may be accepted later; identity makes a retry safe.
     """
 
@@ -29,6 +30,7 @@ class Rejected:
     code: str
     message: str
     retryable: bool
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,9 @@ class WriteResult:
 
 def reject_input(index: int, error: InvalidInputError) -> Rejected:
     """Reject an event for what it is."""
-    return Rejected(index=index, code=error.code, message=str(error), retryable=False)
+    return Rejected(
+        index=index, code=error.code, message=error.reason, retryable=False, where=error.where
+    )
 
 
 def reject_storage(index: int, error: StorageError, *, outcome_unknown: bool) -> Rejected:

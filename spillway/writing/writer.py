@@ -141,7 +141,9 @@ class Writer:
 
 def _merge(first: PreparedEvent, again: PreparedEvent) -> None:
     if first.payload != again.payload and canonical(first.payload) != canonical(again.payload):
-        reason = f"the same series, time, sharding key and id as event {first.indexes[0]}, with another payload"
+        reason = (
+            "an earlier event has the same series, time, sharding key and id, with another payload"
+        )
         raise InvalidInputError("duplicate_event", "", reason)
     first.indexes += again.indexes
 

@@ -1,0 +1,97 @@
+"""Answers of the API, as text where they are made of stored JSON."""
+
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from aws_lambda_powertools.event_handler import Response
+from msgspec import UNSET
+
+from lambdas.api.errors import answer_json
+from lambdas.api.types import ErrorBody, EventOutput, IngestAnswer, RejectedEvent
+from spillway import Event, Page, Rejected, WriteResult
+from spillway.keys import parse_sort_key
+from spillway.reading.stream import Record
+from spillway.timestamps import format_time
+
+__all__ = ["answer_event", "answer_page", "answer_write", "escaped_size", "event_text"]
+
+
+def answer_write(result: WriteResult, *, ids_made: bool) -> Response[Any]:
+    """Answer an ingest: 200 all accepted, 207 some or a mix, 400 hopeless, 429 throttled, 503 out of reach."""
+    status = _status(result)
+    answer = IngestAnswer(
+        accepted=result.accepted,
+        rejected=[_rejected(each) for each in result.rejected],
+        ids=list(result.ids) if ids_made else UNSET,
+        error=_none_accepted(status, result) if status >= HTTPStatus.BAD_REQUEST else UNSET,
+    )
+    return answer_json(status, answer)
+
+
+def _status(result: WriteResult) -> HTTPStatus:
+    if not result.rejected:
+        return HTTPStatus.OK
+    retryable = sum(each.retryable for each in result.rejected)
+    if result.accepted or 0 < retryable < len(result.rejected):
+        return HTTPStatus.MULTI_STATUS
+    if not retryable:
+        return HTTPStatus.BAD_REQUEST
+    if all(each.code == "throttled" for each in result.rejected):
+        return HTTPStatus.TOO_MANY_REQUESTS
+    return HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def _none_accepted(status: HTTPStatus, result: WriteResult) -> ErrorBody:
+    first = result.rejected[0]
+    code = first.code if status is not HTTPStatus.SERVICE_UNAVAILABLE else "storage_unavailable"
+    return ErrorBody(code=code, message=f"no event was accepted; {_message(first)}")
+
+
+def _rejected(each: Rejected) -> RejectedEvent:
+    return RejectedEvent(
+        index=each.index, code=each.code, message=_message(each), retryable=each.retryable
+    )
+
+
+def _message(each: Rejected) -> str:
+    field = f".{each.where}" if each.where else ""
+    return f"events[{each.index}]{field}: {each.message}"
+
+
+def _json(text: str) -> str:
+    return orjson.dumps(text).decode()
+
+
+def event_text(series: str, record: Record) -> str:
+    """Return a stored event as JSON text; its payload is stored as JSON and copied as it is."""
+    time, sharding_key, event_id = parse_sort_key(record.sort_key)
+    key = "" if sharding_key is None else f'"sharding_key":{_json(sharding_key)},'
+    return (
+        f'{{"series":{_json(series)},"time":"{time}","id":{_json(event_id)},'
+        f'{key}"payload":{record.payload}}}'
+    )
+
+
+def escaped_size(series: str, record: Record) -> int:
+    """Return the bytes an event adds to an answer as Lambda sends it: the body is text inside another JSON."""
+    return len(orjson.dumps(event_text(series, record)))
+
+
+def answer_page(page: Page) -> Response[Any]:
+    """Answer a page of events."""
+    events = ",".join(event_text(page.series, record) for record in page.records)
+    cursor = "null" if page.cursor is None else _json(page.cursor)
+    return answer_json(HTTPStatus.OK, f'{{"events":[{events}],"cursor":{cursor}}}')
+
+
+def answer_event(event: Event) -> Response[Any]:
+    """Answer one event."""
+    answer = EventOutput(
+        series=event.series,
+        time=format_time(event.time),
+        id=event.id or "",
+        payload=event.payload,
+        sharding_key=UNSET if event.sharding_key is None else event.sharding_key,
+    )
+    return answer_json(HTTPStatus.OK, answer)

@@ -1,0 +1,81 @@
+"""Errors of the API: one shape, never a stack trace."""
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolver
+from aws_lambda_powertools.logging import Logger
+from msgspec import UNSET
+
+from lambdas.api.types import ErrorAnswer, ErrorBody
+from spillway import InvalidInputError, StorageError, ThrottledError
+
+__all__ = ["RequestError", "answer_json", "handle_errors"]
+
+RETRY_AFTER = {HTTPStatus.TOO_MANY_REQUESTS: "1", HTTPStatus.SERVICE_UNAVAILABLE: "2"}
+
+
+class RequestError(Exception):
+    """A request that can't be answered: its status, and what the error's body says."""
+
+    def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+def answer_json(status: int, body: Any) -> Response[Any]:
+    """Return an answer with a JSON body: ready-made text, or anything that msgspec encodes."""
+    text = body if isinstance(body, str) else msgspec.json.encode(body).decode()
+    wait = RETRY_AFTER.get(HTTPStatus(status))
+    headers = {"Retry-After": wait} if wait else {}
+    return Response(
+        status_code=status, content_type="application/json", body=text, headers=dict(headers)
+    )
+
+
+def _error(status: int, code: str, message: str, detail: Any = UNSET) -> Response[Any]:
+    body = ErrorAnswer(error=ErrorBody(code=code, message=message, detail=detail))
+    return answer_json(status, body)
+
+
+def handle_errors(app: APIGatewayHttpResolver, logger: Logger) -> None:
+    """Make every failure of the app's routes an error of the API's shape."""
+
+    def on_storage(error: StorageError) -> Response[Any]:
+        logger.warning("storage failed", extra={"code": error.code, "reason": error.message})
+        return _on_storage(error)
+
+    def on_unknown_path(_: Exception) -> Response[Any]:
+        event = app.current_event
+        message = f"{event.http_method} {event.path} is not part of this API: see /v1/openapi.json"
+        return _error(HTTPStatus.NOT_FOUND, "unknown_path", message)
+
+    def on_defect(error: Exception) -> Response[Any]:
+        logger.error("unexpected error", exc_info=error)
+        message = "an unexpected error; the function's log has it under this request's id"
+        return _error(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", message)
+
+    app.exception_handler(RequestError)(_on_request)
+    app.exception_handler(InvalidInputError)(_on_input)
+    app.exception_handler(StorageError)(on_storage)
+    app.exception_handler(Exception)(on_defect)
+    app.not_found(on_unknown_path)
+
+
+def _on_request(error: RequestError) -> Response[Any]:
+    return _error(error.status, error.code, str(error))
+
+
+def _on_input(error: InvalidInputError) -> Response[Any]:
+    return _error(HTTPStatus.BAD_REQUEST, error.code, str(error))
+
+
+def _on_storage(error: StorageError) -> Response[Any]:
+    if isinstance(error, ThrottledError):
+        message = "DynamoDB throttles this series: try again"
+        return _error(HTTPStatus.TOO_MANY_REQUESTS, "throttled", message)
+    message = f"DynamoDB is out of reach or refuses ({error.code}): try again"
+    return _error(HTTPStatus.SERVICE_UNAVAILABLE, "storage_unavailable", message)

@@ -1,0 +1,112 @@
+"""The OpenAPI document, generated from the types that requests and answers are made of."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from lambdas.api import types
+from lambdas.api.parameters import EVENT_PARAMETERS, PAGE_PARAMETERS, Parameter
+
+__all__ = ["openapi_document"]
+
+_TYPES: Final = (
+    types.IngestRequest,
+    types.IngestAnswer,
+    types.EventsPage,
+    types.EventOutput,
+    types.ErrorAnswer,
+    types.Health,
+)
+
+
+def openapi_document() -> dict[str, Any]:
+    """Return the API's OpenAPI 3.1 document."""
+    _, components = msgspec.json.schema_components(
+        _TYPES, ref_template="#/components/schemas/{name}"
+    )
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Spillway",
+            "version": "1",
+            "description": "Write-heavy, time-ordered events: sharded ingest, ordered reads",
+        },
+        "paths": _paths(),
+        "components": {"schemas": components},
+    }
+
+
+def _paths() -> dict[str, Any]:
+    missing = {"404": _answer("No such event", types.ErrorAnswer)}
+    return {
+        "/v1/events": {
+            "post": _INGEST,
+            "get": _get("Read a range in order", types.EventsPage, PAGE_PARAMETERS),
+        },
+        "/v1/events/one": {
+            "get": _get("Read one event", types.EventOutput, EVENT_PARAMETERS, missing)
+        },
+        "/v1/healthz": {"get": _get("Tell that the service answers", types.Health)},
+        "/v1/openapi.json": {
+            "get": {"summary": "This document", "responses": {"200": {"description": "OpenAPI"}}}
+        },
+    }
+
+
+def _answer(description: str, kind: type) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": _ref(kind)}}}
+
+
+def _ref(kind: type) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+
+
+def _get(
+    summary: str,
+    answer: type,
+    parameters: Sequence[Parameter] = (),
+    further: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "summary": summary,
+        "responses": {"200": _answer("As asked", answer), **further},
+    }
+    if parameters:
+        described["parameters"] = [{"in": "query", **each._asdict()} for each in parameters]
+        described["responses"].update(_FAILURES)
+    return described
+
+
+_FAILURES: Final = {
+    "400": _answer("A parameter is wrong: the message names it", types.ErrorAnswer),
+    "429": _answer("Throttled: try again after Retry-After seconds", types.ErrorAnswer),
+    "503": _answer("DynamoDB is out of reach: try again", types.ErrorAnswer),
+}
+_INGEST: Final = {
+    "summary": "Write up to 1,000 events and 4 MB; each is accepted or rejected by itself",
+    "parameters": [
+        {
+            "in": "header",
+            "name": "Idempotency-Key",
+            "description": "Ids that are left out derive from it and the position: a blind retry doubles nothing",
+            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+        }
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": _ref(types.IngestRequest)},
+            "application/x-ndjson": {"schema": _ref(types.EventInput)},
+        },
+    },
+    "responses": {
+        "200": _answer("All accepted", types.IngestAnswer),
+        "207": _answer("Some accepted, or worth retrying", types.IngestAnswer),
+        "400": _answer("Nothing accepted, nothing worth retrying", types.IngestAnswer),
+        "413": _answer("Over 1,000 events or 4 MB", types.ErrorAnswer),
+        "429": _answer("All throttled: try again after Retry-After seconds", types.IngestAnswer),
+        "503": _answer("DynamoDB is out of reach: try again", types.IngestAnswer),
+    },
+}

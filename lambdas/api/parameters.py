@@ -1,0 +1,125 @@
+"""Query parameters, read from the raw query string: each named once, none unknown."""
+
+import re
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl
+
+from spillway import InvalidInputError
+from spillway.reading.query import MAX_LIMIT, Order, Source
+from spillway.timestamps import parse_time
+
+__all__ = ["EVENT_PARAMETERS", "PAGE_PARAMETERS", "Parameter", "Parameters"]
+
+
+class Parameter(NamedTuple):
+    """A query parameter as the API describes it; `schema` is JSON Schema."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+    required: bool = False
+
+
+_TEXT: Final = {"type": "string"}
+_TIME: Final = {"type": "string", "format": "date-time"}
+_SERIES: Final = Parameter("series", "The series to read", _TEXT, required=True)
+_SHARDING_KEY: Final = Parameter("sharding_key", "Only events with this sharding key", _TEXT)
+_CONSISTENT: Final = Parameter(
+    "consistent",
+    "Whether every write acknowledged before is seen; costs twice the read units",
+    {"type": "boolean", "default": False},
+)
+
+PAGE_PARAMETERS: Final = (
+    _SERIES,
+    Parameter("from", "First time that is read, RFC 3339 with zone", _TIME, required=True),
+    Parameter("to", "First time that is not read", _TIME, required=True),
+    Parameter(
+        "limit",
+        "Most events of the page; it may end earlier, with a cursor",
+        {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 100},
+    ),
+    Parameter(
+        "order",
+        "By time, then sharding key and id",
+        {"type": "string", "enum": list(Order), "default": Order.ASCENDING},
+    ),
+    Parameter("cursor", "Of the page before, for the same query", _TEXT),
+    _CONSISTENT,
+    _SHARDING_KEY,
+    Parameter(
+        "read",
+        "Read the table's shards or the index's time buckets",
+        {"type": "string", "enum": list(Source), "default": Source.AUTO},
+    ),
+)
+EVENT_PARAMETERS: Final = (
+    _SERIES,
+    Parameter("time", "The event's time, RFC 3339 with zone", _TIME, required=True),
+    Parameter("id", "The event's id", _TEXT, required=True),
+    _SHARDING_KEY._replace(description="The event's sharding key, where it has one"),
+    _CONSISTENT,
+)
+
+_NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+def _invalid(name: str, reason: str) -> InvalidInputError:
+    return InvalidInputError("invalid_query", name, reason)
+
+
+class Parameters:
+    """The parameters of one request; every method raises InvalidInputError that names the parameter."""
+
+    def __init__(self, raw_query: str, parameters: Collection[Parameter]) -> None:
+        known = [parameter.name for parameter in parameters]
+        try:
+            pairs = parse_qsl(raw_query, keep_blank_values=True, errors="strict")
+        except ValueError as error:
+            raise _invalid("", f"the query string is not valid: {error}") from error
+        self._values = dict(pairs)
+        for name, _ in pairs:
+            if name not in known:
+                raise _invalid(name, f"is unknown; known are {', '.join(known)}")
+        if len(self._values) < len(pairs):
+            raise _invalid("", "each parameter may be given once")
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return a parameter's text."""
+        value = self._values.get(name, default)
+        if value is None:
+            raise _invalid(name, "is missing")
+        return value
+
+    def optional(self, name: str) -> str | None:
+        """Return a parameter's text, None where it is left out."""
+        return self._values.get(name)
+
+    def number(self, name: str, default: int) -> int:
+        """Return a whole number."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        if not _NUMBER.fullmatch(value):
+            raise _invalid(name, f"must be a whole number, not {value!r}")
+        return int(value)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Return a parameter that is `true` or `false`."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        if value not in {"true", "false"}:
+            raise _invalid(name, f"must be true or false, not {value!r}")
+        return value == "true"
+
+    def time(self, name: str) -> datetime:
+        """Return an RFC 3339 time with zone."""
+        value = self.text(name)
+        try:
+            return parse_time(value)
+        except ValueError as error:
+            hint = " (write + as %2B in a URL)" if " " in value else ""
+            raise _invalid(name, f"{error}{hint}") from error

@@ -1,0 +1,160 @@
+"""The API's types: what requests are decoded into, answers are made of, and the OpenAPI document is generated from."""
+
+from typing import Annotated, Any, Final
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES
+
+__all__ = [
+    "MAX_BODY_BYTES",
+    "MAX_EVENTS",
+    "ErrorAnswer",
+    "ErrorBody",
+    "EventInput",
+    "EventOutput",
+    "EventsPage",
+    "Health",
+    "IngestAnswer",
+    "IngestRequest",
+    "RawIngestRequest",
+    "RejectedEvent",
+]
+
+MAX_BODY_BYTES: Final = 4_000_000
+MAX_EVENTS: Final = 1_000
+
+# Bounds of bytes are checked by the library; JSON Schema can only count characters, so they are documented here.
+Series = Annotated[
+    str,
+    Meta(
+        description=f"The logical partition key, 1 to {MAX_SERIES_BYTES:,} bytes of UTF-8",
+        examples=["SENSOR_READING"],
+        extra_json_schema={"minLength": 1, "maxLength": MAX_SERIES_BYTES},
+    ),
+]
+Time = Annotated[
+    str,
+    Meta(
+        description="RFC 3339 with zone, at most microseconds; stored and returned in UTC",
+        examples=["2001-01-01T00:01:00.000000Z"],
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+EventId = Annotated[
+    str,
+    Meta(
+        description=f"1 to {MAX_ID_BYTES} bytes of UTF-8 without #",
+        extra_json_schema={"minLength": 1, "maxLength": MAX_ID_BYTES, "pattern": "^[^#]+$"},
+    ),
+]
+ShardingKey = Annotated[
+    str,
+    Meta(
+        description=f"1 to {MAX_SHARDING_KEY_BYTES} bytes of UTF-8; events that share one share a shard",
+        extra_json_schema={"minLength": 1, "maxLength": MAX_SHARDING_KEY_BYTES},
+    ),
+]
+Payload = Annotated[
+    dict[str, Any],
+    Meta(
+        description="A JSON object; the stored item takes at most 400 KB", examples=[{"delay": 33}]
+    ),
+]
+
+
+class EventInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An event to write. Series, time, sharding key and id identify it: the same four are the same event."""
+
+    series: Series
+    time: Time
+    payload: Payload
+    id: EventId | None = None
+    sharding_key: ShardingKey | None = None
+
+
+class EventOutput(Struct, frozen=True, kw_only=True):
+    """A stored event."""
+
+    series: Series
+    time: Time
+    id: EventId
+    payload: Payload
+    sharding_key: ShardingKey | UnsetType = UNSET
+
+
+class IngestRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Events to write."""
+
+    events: Annotated[
+        list[EventInput], Meta(extra_json_schema={"minItems": 1, "maxItems": MAX_EVENTS})
+    ]
+
+
+class RawIngestRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Events to write, each still to be decoded: one that is wrong must not sink the others."""
+
+    events: list[Raw]
+
+
+class RejectedEvent(Struct, frozen=True, kw_only=True):
+    """An event that is not known to be stored."""
+
+    index: Annotated[int, Meta(description="Its position in the request, from 0")]
+    code: Annotated[
+        str,
+        Meta(
+            description="invalid_event, in_future, too_late, item_too_large, duplicate_event (never stored); "
+            "throttled, storage_unavailable, storage_refused (not stored); unknown_outcome (may be stored)"
+        ),
+    ]
+    message: Annotated[str, Meta(examples=["events[3].time: must name its time zone"])]
+    retryable: Annotated[
+        bool, Meta(description="Whether the same event, with the same id, may be accepted later")
+    ]
+
+
+class ErrorBody(Struct, frozen=True, kw_only=True):
+    """What went wrong, in a word for programs and a sentence for people."""
+
+    code: str
+    message: str
+    detail: Any | UnsetType = UNSET
+
+
+class ErrorAnswer(Struct, frozen=True, kw_only=True):
+    """The shape of every error."""
+
+    error: ErrorBody
+
+
+class IngestAnswer(Struct, frozen=True, kw_only=True):
+    """One outcome for each event: `accepted` are durably stored, `rejected` lists all others."""
+
+    accepted: int
+    rejected: list[RejectedEvent]
+    ids: Annotated[
+        list[str | None] | UnsetType,
+        Meta(
+            description="The id of each event in order, present where the service made any; "
+            "null for an event that is too wrong to have one"
+        ),
+    ] = UNSET
+    error: Annotated[
+        ErrorBody | UnsetType, Meta(description="Present where no event was accepted")
+    ] = UNSET
+
+
+class EventsPage(Struct, frozen=True, kw_only=True):
+    """Events in order, and where to go on."""
+
+    events: list[EventOutput]
+    cursor: Annotated[
+        str | None, Meta(description="Send it with the same query for the next page; null: no more")
+    ]
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """The function answers."""
+
+    status: str

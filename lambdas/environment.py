@@ -1,0 +1,69 @@
+"""What a function takes from its environment, and the event store made of it."""
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final, Literal
+
+import boto3
+import msgspec
+from botocore.config import Config
+
+from spillway import Bucket, EventStore, Mode, Settings
+
+__all__ = ["Environment", "open_store", "read_environment"]
+
+_PREFIX: Final = "SPILLWAY_"
+# Requests to DynamoDB take milliseconds: give up soon enough to try again within the caller's patience.
+_CLIENT: Final = Config(
+    connect_timeout=1, read_timeout=3, max_pool_connections=16, retries={"total_max_attempts": 1}
+)
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    """The variables that the stack sets, without their prefix `SPILLWAY_`."""
+
+    table: str
+    layouts: str
+    usage: str
+    time_bucket: Bucket
+    mode: Mode
+    shards: int
+    index_shards: int
+    retention_days: int
+    late_limit_seconds: int
+    projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+
+    def settings(self) -> Settings:
+        """Return the settings of the store; 0 switches retention and late limit off."""
+        days, late = self.retention_days, self.late_limit_seconds
+        return Settings(
+            mode=self.mode,
+            bucket=self.time_bucket,
+            shards=self.shards,
+            index_shards=self.index_shards,
+            retention=timedelta(days=days) if days else None,
+            late_limit=timedelta(seconds=late) if late else None,
+            index_has_payload=self.projection == "ALL",
+        )
+
+
+def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
+    """Read the environment; msgspec.ValidationError names the variable that is missing or wrong."""
+    source = os.environ if variables is None else variables
+    own = {
+        name.removeprefix(_PREFIX).lower(): value
+        for name, value in source.items()
+        if name.startswith(_PREFIX)
+    }
+    return msgspec.convert(own, Environment, strict=False)
+
+
+def open_store(environment: Environment) -> EventStore:
+    """Return the event store of a function: once a process, outside the handler."""
+    return EventStore(
+        boto3.client("dynamodb", config=_CLIENT),
+        table=environment.table,
+        layouts=environment.layouts,
+        settings=environment.settings(),
+    )
