@@ -50,23 +50,28 @@ _NOT_SENT: Final = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectio
 
 def call_through(client: "DynamoDBClient") -> Call:
     """Return the port on a boto3 DynamoDB client; one HTTP request a call, safe from many threads."""
-    # botocore offers no public way to send a ready-made body through a client's own signer and session.
-    signer = client._request_signer  # type: ignore[attr-defined]  # noqa: SLF001
-    session = client._endpoint.http_session  # type: ignore[attr-defined]  # noqa: SLF001
-    target = client.meta.service_model.metadata["targetPrefix"]
-    url = client.meta.endpoint_url.rstrip("/") + "/"
-    agent = str(client.meta.config.user_agent)  # type: ignore[attr-defined]
+    return _Wire(client)
 
-    def call(operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+
+class _Wire:
+    def __init__(self, client: "DynamoDBClient") -> None:
+        # botocore offers no public way to send a ready-made body through a client's own signer and session.
+        self._client: Any = client  # the signer refers to the client's events only weakly
+        self._target = self._client.meta.service_model.metadata["targetPrefix"]
+        self._url = self._client.meta.endpoint_url.rstrip("/") + "/"
+        self._agent = str(self._client.meta.config.user_agent)
+
+    def __call__(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
         headers = {
-            "X-Amz-Target": f"{target}.{operation}",
+            "X-Amz-Target": f"{self._target}.{operation}",
             "Content-Type": "application/x-amz-json-1.0",
-            "User-Agent": agent,
+            "User-Agent": self._agent,
         }
-        message = AWSRequest(method="POST", url=url, data=orjson.dumps(request), headers=headers)
+        body = orjson.dumps(request)
+        message = AWSRequest(method="POST", url=self._url, data=body, headers=headers)
         try:
-            signer.sign(operation, message)
-            response = session.send(message.prepare())
+            self._client._request_signer.sign(operation, message)  # noqa: SLF001
+            response = self._client._endpoint.http_session.send(message.prepare())  # noqa: SLF001
         except _NOT_SENT as error:
             raise UnreachableError(type(error).__name__, str(error)) from error
         except HTTPClientError as error:
@@ -74,8 +79,6 @@ def call_through(client: "DynamoDBClient") -> Call:
         except BotoCoreError as error:  # credentials, configuration: nothing was sent
             raise UnreachableError(type(error).__name__, str(error)) from error
         return _read(response.status_code, response.headers, response.content)
-
-    return call
 
 
 def _read(status: int, headers: Mapping[str, str], content: bytes) -> dict[str, Any]:
