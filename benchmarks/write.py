@@ -57,7 +57,7 @@ def _pynamodb(url: str, items: list[dict[str, str]]) -> Callable[[], None]:
     def write() -> None:
         with Stored.batch_write() as batch:
             for item in items:
-                batch.save(Stored(**cast(Any, item)))
+                batch.save(Stored(**cast("Any", item)))
 
     return write
 

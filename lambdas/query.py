@@ -12,7 +12,13 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from lambdas.api.answers import answer_event, answer_page, escaped_size
 from lambdas.api.errors import RequestError, answer_json, handle_errors
 from lambdas.api.openapi import openapi_document
-from lambdas.api.parameters import EVENT_PARAMETERS, PAGE_PARAMETERS, Parameter, Parameters
+from lambdas.api.parameters import (
+    EVENT_PARAMETERS,
+    MAX_LIMIT,
+    PAGE_PARAMETERS,
+    Parameter,
+    Parameters,
+)
 from lambdas.api.types import Health
 from lambdas.environment import open_store, read_environment
 
@@ -35,7 +41,7 @@ def read_events() -> Response[Any]:
         series,
         given.time("from"),
         given.time("to"),
-        limit=given.number("limit", _DEFAULT_LIMIT),
+        limit=given.number("limit", _DEFAULT_LIMIT, MAX_LIMIT),
         order=given.text("order", "asc"),
         cursor=given.optional("cursor"),
         consistent=given.flag("consistent", default=False),

@@ -94,7 +94,7 @@ class EventStore:
             series: the series.
             start: first time that is read, aware.
             end: first time that is not.
-            limit: most events of the page, 1 to 1,000. A page also ends at `Settings.page_bytes`, with a cursor.
+            limit: most events of the page, 1 to 10,000. A page also ends at `Settings.page_bytes`, with a cursor.
             order: `asc` or `desc`, by time, then sharding key and id.
             cursor: of the page before; it outlives any change of layout, and any other change of the query voids it.
             consistent: whether every write acknowledged before is seen. Costs twice the read units.

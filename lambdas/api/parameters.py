@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from spillway import InvalidInputError
-from spillway.reading.query import MAX_LIMIT, Order, Source
+from spillway.reading.query import Order, Source
 from spillway.timestamps import parse_time
 
 __all__ = ["EVENT_PARAMETERS", "PAGE_PARAMETERS", "Parameter", "Parameters"]
@@ -21,6 +21,8 @@ class Parameter(NamedTuple):
     schema: dict[str, Any]
     required: bool = False
 
+
+MAX_LIMIT: Final = 1_000  # events of one page over HTTP
 
 _TEXT: Final = {"type": "string"}
 _TIME: Final = {"type": "string", "format": "date-time"}
@@ -97,13 +99,13 @@ class Parameters:
         """Return a parameter's text, None where it is left out."""
         return self._values.get(name)
 
-    def number(self, name: str, default: int) -> int:
-        """Return a whole number."""
+    def number(self, name: str, default: int, most: int) -> int:
+        """Return a whole number of 1 to `most`."""
         value = self._values.get(name)
         if value is None:
             return default
-        if not _NUMBER.fullmatch(value):
-            raise _invalid(name, f"must be a whole number, not {value!r}")
+        if not _NUMBER.fullmatch(value) or not 1 <= int(value) <= most:
+            raise _invalid(name, f"must be a whole number of 1 to {most:,}, not {value!r}")
         return int(value)
 
     def flag(self, name: str, *, default: bool) -> bool:

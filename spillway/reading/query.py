@@ -12,7 +12,7 @@ from spillway.timestamps import format_time
 
 __all__ = ["MAX_LIMIT", "Order", "ReadQuery", "Source", "check_identity"]
 
-MAX_LIMIT: Final = 1_000
+MAX_LIMIT: Final = 10_000
 
 
 class Order(StrEnum):

@@ -8,7 +8,7 @@ pools, timeouts), its endpoint and its user agent. Retries are the caller's; the
 
 import zlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 from botocore.awsrequest import AWSRequest
@@ -56,7 +56,8 @@ def call_through(client: "DynamoDBClient") -> Call:
 class _Wire:
     def __init__(self, client: "DynamoDBClient") -> None:
         # botocore offers no public way to send a ready-made body through a client's own signer and session.
-        self._client: Any = client  # the signer refers to the client's events only weakly
+        # Keep the client: its signer refers to its events only weakly.
+        self._client = cast("Any", client)
         self._target = self._client.meta.service_model.metadata["targetPrefix"]
         self._url = self._client.meta.endpoint_url.rstrip("/") + "/"
         self._agent = str(self._client.meta.config.user_agent)
