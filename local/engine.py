@@ -19,6 +19,7 @@ from local.children import (
     stop,
     wait_until_ready,
 )
+from local.clients import ClientSettings, client_settings
 from local.errors import LocalCloudError
 
 __all__ = [
@@ -42,6 +43,10 @@ class Engine:
 
     url: str
     pid: int
+
+    def client_settings(self) -> ClientSettings:
+        """Return the keyword arguments of a boto3 client that talks to this engine."""
+        return client_settings(self.url)
 
 
 def find_engine() -> Path:

@@ -6,13 +6,13 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from local.children import LOOPBACK, Child, last_lines, spawn, stop, wait_until_ready
+from local.clients import REGION
 from local.errors import LocalCloudError
 from local.state import ROOT
 
-__all__ = ["ACCOUNT", "REGION", "MiniStack"]
+__all__ = ["ACCOUNT", "MiniStack"]
 
 ACCOUNT = "000000000000"
-REGION = "us-east-1"
 
 _PROGRAM = ROOT / ".local" / "ministack" / "bin" / "ministack"
 _READY_SECONDS = 60.0

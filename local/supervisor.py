@@ -13,12 +13,13 @@ from botocore.config import Config
 
 from local.calls import Admit, admit_all
 from local.children import LOOPBACK, free_port
+from local.clients import client_settings
 from local.deploy import Deployment, deploy
 from local.dynamodb import DynamoDB
 from local.endpoint import Endpoint, bind, serving
 from local.keeper import EngineKeeper
 from local.link import EngineLink
-from local.ministack import REGION, MiniStack
+from local.ministack import MiniStack
 from local.mirror import Mirror
 from local.passthrough import Passthrough
 from local.progress import Progress
@@ -121,18 +122,13 @@ async def _endpoint(options: Options, parts: _Parts, listener: socket) -> AsyncG
 
 
 def _mirror(parts: _Parts) -> Mirror:
-    session = boto3.Session(
-        aws_access_key_id="local",
-        aws_secret_access_key="local",  # noqa: S106  # any will do
-        region_name=REGION,
-    )
     config = Config(proxies={}, retries={"mode": "standard", "total_max_attempts": 5})
-    aws = f"http://{LOOPBACK}:{parts.aws.port}"
-    engine = f"http://{LOOPBACK}:{parts.engine_port}"
+    aws = client_settings(f"http://{LOOPBACK}:{parts.aws.port}")
+    engine = client_settings(f"http://{LOOPBACK}:{parts.engine_port}")
     return Mirror(
-        session.client("dynamodb", endpoint_url=aws, config=config),
-        session.client("cloudformation", endpoint_url=aws, config=config),
-        session.client("dynamodb", endpoint_url=engine, config=config),
+        boto3.client("dynamodb", config=config, **aws),
+        boto3.client("cloudformation", config=config, **aws),
+        boto3.client("dynamodb", config=config, **engine),
     )
 
 
