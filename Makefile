@@ -24,8 +24,17 @@ down: ## Stop a running local cloud
 clean: down ## Remove everything that setup and the commands made
 	rm -rf .venv .local .build node_modules cdk.out cdk.out.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
+.PHONY: test
+test: setup ## Run all tests (about 5 minutes on two cores)
+	$(PY) -m pytest
+
+.PHONY: bench
+bench: setup ## Measure writes and reads side by side with their peers
+	$(PY) -m benchmarks.write
+	$(PY) -m benchmarks.read
+
 .PHONY: lint
-lint: ## Formatting, types, import contracts
+lint: setup ## Formatting, types, import contracts
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
