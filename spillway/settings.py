@@ -6,7 +6,7 @@ from datetime import timedelta
 from spillway.keys import Bucket
 from spillway.sharding import Mode, is_power_of_two
 
-__all__ = ["MAX_SHARDS", "Settings"]
+__all__ = ["MAX_SHARDS", "Settings", "check_counts"]
 
 MAX_SHARDS = 256
 
@@ -24,6 +24,8 @@ class Settings:
         late_limit: how old an event may be when written; None takes any.
         future_skew: how far ahead of the clock an event may be; less than `horizon`.
         horizon: how far ahead of its layout snapshot a writer may write.
+        slack: how far back a new epoch reaches, for events that are on their way.
+        most_epochs: epochs of a series beyond which the cheapest pair is folded into one.
         clock_error: how far a clock may be off.
         layout_ttl: how long a layout snapshot serves writes and the first guess of reads.
         index_has_payload: whether the index's projection holds the payload.
@@ -39,6 +41,8 @@ class Settings:
     late_limit: timedelta | None = None
     future_skew: float = 300
     horizon: float = 600
+    slack: float = 300
+    most_epochs: int = 100
     clock_error: float = 5
     layout_ttl: float = 10
     index_has_payload: bool = True
@@ -46,10 +50,17 @@ class Settings:
     page_bytes: int = 4_000_000
 
     def __post_init__(self) -> None:
-        _check_count("shards", self.shards, any_number=self.mode is Mode.RANDOM)
-        _check_count("index_shards", self.index_shards, any_number=False)
+        check_counts(self.mode, self.shards, self.index_shards)
         if self.future_skew > self.horizon - 2 * self.clock_error:
             raise ValueError("future_skew must stay below horizon less twice clock_error")
+
+
+def check_counts(mode: Mode, shards: int | None, index_shards: int | None) -> None:
+    """Check shard counts, those that are not None; ValueError says what is wrong."""
+    if shards is not None:
+        _check_count("shards", shards, any_number=mode is Mode.RANDOM)
+    if index_shards is not None:
+        _check_count("index_shards", index_shards, any_number=False)
 
 
 def _check_count(name: str, count: int, *, any_number: bool) -> None:

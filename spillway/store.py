@@ -4,15 +4,16 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from spillway.errors import InvalidInputError
 from spillway.event import Event
-from spillway.layouts.cache import LayoutCache
-from spillway.layouts.store import LayoutStore
+from spillway.layouts.model import Layout
+from spillway.layouts.source import LayoutSource
 from spillway.reading.page import Measure, Page, stored_size, to_event
-from spillway.reading.query import ReadQuery, check_identity
+from spillway.reading.query import ReadQuery, check_identity, check_series
 from spillway.reading.reader import Reader
 from spillway.reading.scan import Sources
 from spillway.runtime import Runtime
-from spillway.settings import Settings
+from spillway.settings import Settings, check_counts
 from spillway.storage.boto import call_through
 from spillway.storage.port import Call
 from spillway.writing.result import WriteResult
@@ -54,10 +55,9 @@ class EventStore:
         call: Call = client if callable(client) else call_through(client)
         self._settings = settings or Settings()
         runtime = runtime or Runtime()
-        store = LayoutStore(call, layouts, self._settings, runtime.now)
-        cache = LayoutCache(self._settings.layout_ttl, runtime.now)
-        self._writer = Writer(call, table, store, cache, self._settings, runtime)
-        sources = Sources(call=call, table=table, layouts=store, cache=cache, runtime=runtime)
+        self._layouts = LayoutSource(call, layouts, self._settings, runtime)
+        self._writer = Writer(call, table, self._layouts, self._settings, runtime)
+        sources = Sources(call=call, table=table, layouts=self._layouts, runtime=runtime)
         self._reader = Reader(sources, self._settings)
 
     def write(self, events: Iterable[Event], *, timeout: float | None = None) -> WriteResult:
@@ -140,3 +140,46 @@ class EventStore:
         identity = check_identity(series, time, event_id, sharding_key)
         record = self._reader.one(series, identity, consistent=consistent, timeout=timeout)
         return None if record is None else to_event(series, record)
+
+    def delete(
+        self,
+        series: str,
+        time: datetime,
+        event_id: str,
+        *,
+        sharding_key: str | None = None,
+        timeout: float = 10,
+    ) -> bool:
+        """Remove one event from every shard that may hold it; tell whether there was one.
+
+        A write of the same event that is still under way may store it again. Costs one GetItem and a DeleteItem for
+        each distinct shard that the layouts covering its time give it, in random mode for every shard.
+        Raises InvalidInputError and StorageError as `read` does.
+        """
+        identity = check_identity(series, time, event_id, sharding_key)
+        return self._reader.delete(series, identity, timeout=timeout)
+
+    def layout(self, series: str) -> Layout | None:
+        """Return the layout in force with its epochs, None for an unknown series. Costs one consistent GetItem."""
+        check_series(series)
+        return self._layouts.read(series)
+
+    def set_layout(
+        self, series: str, *, shards: int | None = None, index_shards: int | None = None
+    ) -> Layout:
+        """Set the counts of a series by hand, up or down, such as ahead of a known peak; None keeps a count.
+
+        Takes effect for writers within `Settings.layout_ttl`, for readers at once. Creates the layout of a new series.
+        Costs one consistent GetItem and one conditional UpdateItem.
+
+        Raises:
+            InvalidInputError: a count is not 1 to 256, or not a power of two (the table's may be any in random mode).
+            StorageError: DynamoDB throttled or failed, or others kept changing the layout.
+        """
+        check_series(series)
+        try:
+            check_counts(self._settings.mode, shards, index_shards)
+        except ValueError as error:
+            raise InvalidInputError("invalid_layout", "", str(error)) from error
+        changed = self._layouts.set_counts(series, shards=shards, index_shards=index_shards)
+        return changed.layout

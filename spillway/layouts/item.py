@@ -57,6 +57,8 @@ def _encode_epoch(epoch: Epoch) -> Item:
         item["low"] = {"S": epoch.low}
     if epoch.close != OPEN:
         item["close"] = {"S": epoch.close}
+    if epoch.earlier_shards:
+        item["earlier_shards"] = {"L": [{"N": str(count)} for count in epoch.earlier_shards]}
     return item
 
 
@@ -70,4 +72,7 @@ def _decode_epoch(fields: dict[str, Any]) -> Epoch:
         low=fields["low"]["S"] if "low" in fields else START,
         horizon=float(fields["horizon"]["N"]),
         close=fields["close"]["S"] if "close" in fields else OPEN,
+        earlier_shards=tuple(
+            int(each["N"]) for each in fields.get("earlier_shards", {}).get("L", ())
+        ),
     )

@@ -3,7 +3,7 @@
 Times are the stored 27-character texts, whose order is time order, so an event's time is compared as it is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +30,7 @@ class Epoch:
         low: least event time that may lie under the epoch, START for the first.
         horizon: seconds ahead of its snapshot that a writer may write under the epoch.
         close: greatest event time, fixed when the epoch was retired; OPEN while it is in force.
+        earlier_shards: other counts that events may lie under, oldest first, where older epochs were folded in.
     """
 
     id: int
@@ -40,6 +41,18 @@ class Epoch:
     low: str
     horizon: float
     close: str = OPEN
+    earlier_shards: tuple[int, ...] = ()
+
+    @property
+    def fan_out(self) -> int:
+        """Shards to open for a range of times: the most of all counts."""
+        return max(self.shards, *self.earlier_shards, 0)
+
+    def shards_of(self, routing: int) -> Iterable[int]:
+        """Return the shards that may hold one event under the epoch, the likeliest first."""
+        if self.mode is Mode.RANDOM:
+            return range(self.fan_out)
+        return (shard_of(routing, count) for count in (self.shards, *reversed(self.earlier_shards)))
 
     def covers(self, time: str) -> bool:
         """Tell whether an event of this time may lie under the epoch."""
@@ -76,12 +89,12 @@ class Layout:
         """Return the epochs that may hold events of [start, end), oldest first."""
         return [epoch for epoch in self.epochs if epoch.meets(start, end)]
 
-    def owner(self, time: str, routing: int) -> int | None:
-        """Return the shard of the newest epoch that covers an event, None in random mode (any shard owns it)."""
-        newest = next(self.covering(time), None)
-        if newest is None or newest.mode is Mode.RANDOM:
-            return None
-        return shard_of(routing, newest.shards)
+    def candidates(self, time: str, routing: int) -> list[int]:
+        """Return the shards that may hold one event, those of the newest epoch first; in random mode these are all."""
+        found: dict[int, None] = {}
+        for epoch in self.covering(time):
+            found.update(dict.fromkeys(epoch.shards_of(routing)))
+        return list(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,32 @@
-"""Layouts in their table: read strongly, created once however many try at the same time."""
+"""Layouts in their table: read strongly, created once and changed one after the other, however many try."""
 
 from collections.abc import Callable
 from typing import Final
 
-from spillway.keys import LAYOUT_KEY
-from spillway.layouts.item import decode_layout, encode_layout, history_entry
-from spillway.layouts.model import START, Epoch, Layout, Snapshot
+from spillway.keys import LAYOUT_INDEX_KEY, LAYOUT_KEY
+from spillway.layouts.changes import first_layout
+from spillway.layouts.item import decode_layout, encode_layout
+from spillway.layouts.model import Layout, Snapshot
 from spillway.settings import Settings
 from spillway.storage.port import Call, ConditionFailedError, Item, StorageError
 
-__all__ = ["LayoutStore"]
+__all__ = ["Change", "LayoutContendedError", "LayoutStore"]
 
-_KEY: Final = frozenset({LAYOUT_KEY})
+Change = Callable[[Layout], Layout]
+"""A change of a layout; returns the layout it is given where nothing has to change."""
+
+_MOST_ATTEMPTS: Final = 20
+
+
+class LayoutContendedError(StorageError):
+    """Others changed the layout again and again; nothing was changed."""
+
+    def __init__(self, series: str) -> None:
+        super().__init__("LayoutContended", f"the layout of {series!r} changed again and again")
 
 
 class LayoutStore:
-    """The layout table. Every method is one or two requests and raises StorageError.
+    """The layout table. Every write is one UpdateItem on a condition; methods raise StorageError.
 
     `now` is the wall clock in epoch seconds.
     """
@@ -31,16 +42,8 @@ class LayoutStore:
     def read(self, series: str) -> Snapshot | None:
         """Return the layout by a strongly consistent read (1 RCU up to 4 KB), None where the series has none."""
         loaded_at = self._now()
-        response = self._call(
-            "GetItem",
-            {
-                "TableName": self._table,
-                "Key": {LAYOUT_KEY: {"S": series}},
-                "ConsistentRead": True,
-            },
-        )
-        item = response.get("Item")
-        return None if item is None else Snapshot(_decode(item), loaded_at)
+        item = self._get(series)
+        return None if item is None else Snapshot(decode_stored(item), loaded_at)
 
     def read_or_create(self, series: str) -> Snapshot:
         """Return the layout, creating it with the configured counts for a new series.
@@ -50,11 +53,27 @@ class LayoutStore:
         found = self.read(series)
         return found if found is not None else self._create(series)
 
+    def change(self, series: str, change: Change) -> Snapshot:
+        """Apply a change to the layout in force and return the outcome; creates the layout of a new series first.
+
+        The write is conditional on the version that was read strongly. Whoever loses a race reads again and applies
+        the change to what it finds, so it must say what shall be, not by how much. Costs 1 RCU and 1 WCU an attempt.
+        LayoutContendedError after 20 lost races.
+        """
+        for _ in range(_MOST_ATTEMPTS):
+            snapshot = self.read_or_create(series)
+            changed = change(snapshot.layout)
+            if changed is snapshot.layout:
+                return snapshot
+            if self._replace(snapshot.layout, changed):
+                return Snapshot(changed, snapshot.loaded_at)
+        raise LayoutContendedError(series)
+
     def _create(self, series: str) -> Snapshot:
         loaded_at = self._now()
-        layout = self._first_layout(series, loaded_at)
+        layout = first_layout(series, self._settings, loaded_at)
         try:
-            self._call("UpdateItem", _creation(self._table, encode_layout(layout)))
+            self._update(encode_layout(layout), condition="attribute_not_exists(#version)")
         except ConditionFailedError:
             found = self.read(series)
             if found is None:
@@ -62,40 +81,49 @@ class LayoutStore:
             return found
         return Snapshot(layout, loaded_at)
 
-    def _first_layout(self, series: str, now: float) -> Layout:
-        settings = self._settings
-        first = Epoch(
-            id=1,
-            shards=settings.shards,
-            index_shards=settings.index_shards,
-            mode=settings.mode,
-            bucket=settings.bucket,
-            low=START,
-            horizon=settings.horizon,
+    def _replace(self, old: Layout, new: Layout) -> bool:
+        """Write `new` unless the version is no longer that of `old`; tell whether it was written."""
+        known = {"N": str(old.version)}
+        try:
+            self._update(encode_layout(new), condition="#version = :known", known=known)
+        except ConditionFailedError:
+            return False
+        return True
+
+    def _update(self, item: Item, *, condition: str, known: dict[str, str] | None = None) -> None:
+        """Set all attributes of a layout by one UpdateItem; the sparse index's key goes where it no longer applies."""
+        names = {f"#{name}": name for name in item if name != LAYOUT_KEY}
+        values = {f":{name}": value for name, value in item.items() if name != LAYOUT_KEY}
+        expression = "SET " + ", ".join(f"#{name[1:]} = {name}" for name in values)
+        if LAYOUT_INDEX_KEY not in item:
+            names[f"#{LAYOUT_INDEX_KEY}"] = LAYOUT_INDEX_KEY
+            expression += f" REMOVE #{LAYOUT_INDEX_KEY}"
+        self._call(
+            "UpdateItem",
+            {
+                "TableName": self._table,
+                "Key": {LAYOUT_KEY: item[LAYOUT_KEY]},
+                "UpdateExpression": expression,
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": values
+                if known is None
+                else {**values, ":known": known},
+            },
         )
-        return Layout(
-            series=series,
-            version=1,
-            last_updated=round(now, 3),
-            epochs=(first,),
-            history=(history_entry(now, first.shards),),
-        )
+
+    def _get(self, series: str) -> Item | None:
+        request = {
+            "TableName": self._table,
+            "Key": {LAYOUT_KEY: {"S": series}},
+            "ConsistentRead": True,
+        }
+        item: Item | None = self._call("GetItem", request).get("Item")
+        return item
 
 
-def _creation(table: str, item: Item) -> dict[str, object]:
-    """Return the UpdateItem that sets a whole item where there is none."""
-    names = {f"#{i}": name for i, name in enumerate(name for name in item if name not in _KEY)}
-    return {
-        "TableName": table,
-        "Key": {LAYOUT_KEY: item[LAYOUT_KEY]},
-        "UpdateExpression": "SET " + ", ".join(f"{each} = :{each[1:]}" for each in names),
-        "ConditionExpression": "attribute_not_exists(#key)",
-        "ExpressionAttributeNames": {**names, "#key": LAYOUT_KEY},
-        "ExpressionAttributeValues": {f":{each[1:]}": item[name] for each, name in names.items()},
-    }
-
-
-def _decode(item: Item) -> Layout:
+def decode_stored(item: Item) -> Layout:
+    """Read a layout item; StorageError where it is damaged."""
     try:
         return decode_layout(item)
     except (KeyError, ValueError) as error:

@@ -27,13 +27,11 @@ def _resolved(run: list[Record], series: str, layout: Layout) -> Iterator[Record
 
 
 def newest_copy(copies: list[Record], series: str, layout: Layout) -> Record:
-    """Return the copy in the shard that the newest covering epoch gives it, else the one in the lowest partition."""
+    """Return the copy whose shard the newest epochs give the event, of several the one in the first such shard."""
     time, sharding_key, _ = keys.parse_sort_key(copies[0].sort_key)
     routing = routing_hash(series, sharding_key or copies[0].sort_key)
-    owner = layout.owner(time, routing)
-    if owner is not None:
-        owned = keys.partition_key(series, owner)
-        for copy in copies:
-            if copy.partition_key == owned:
-                return copy
-    return min(copies, key=lambda copy: copy.partition_key)
+    ranks = {
+        keys.partition_key(series, shard): rank
+        for rank, shard in enumerate(layout.candidates(time, routing))
+    }
+    return min(copies, key=lambda copy: ranks.get(copy.partition_key, len(ranks)))

@@ -1,7 +1,7 @@
 """Which partitions a read has to open: the shards of the epochs that meet its range, or the index's buckets."""
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -9,10 +9,10 @@ from typing import Final
 from spillway.keys import Bucket, bucket_label, index_key, partition_key
 from spillway.layouts.model import Epoch, Layout
 from spillway.reading.query import ReadQuery, Source
-from spillway.sharding import Mode, routing_hash, shard_of
+from spillway.sharding import routing_hash
 from spillway.timestamps import format_time, to_datetime
 
-__all__ = ["Partition", "partitions_of", "point_shards", "shards_meeting"]
+__all__ = ["Partition", "partitions_of", "shards_meeting"]
 
 _STEP: Final = {
     Bucket.DAY: timedelta(days=1),
@@ -37,7 +37,7 @@ class Partition:
 def partitions_of(layout: Layout, query: ReadQuery) -> Iterator[Partition]:
     """Yield every partition that may hold an event of the query, in the order of their bounds.
 
-    A read of the table opens one partition a shard: `0 … max(shards) - 1` over the epochs that meet its range,
+    A read of the table opens one partition a shard: `0 … max(fan_out) - 1` over the epochs that meet its range,
     by sharding key only the shards it can be in. A read of the index opens, lazily, index shards x buckets.
     """
     if query.source is Source.INDEX:
@@ -52,23 +52,9 @@ def shards_meeting(layout: Layout, query: ReadQuery) -> list[int]:
     """Return the table's shards that may hold an event of the query, ascending."""
     epochs = layout.meeting(query.start, query.end)
     if query.sharding_key is None:
-        return list(range(max((epoch.shards for epoch in epochs), default=0)))
-    return _shards_of(epochs, routing_hash(query.series, query.sharding_key))
-
-
-def point_shards(layout: Layout, time: str, routing: int) -> list[int]:
-    """Return the shards that may hold one event, ascending; in random mode these are all."""
-    return _shards_of(layout.covering(time), routing)
-
-
-def _shards_of(epochs: Iterable[Epoch], routing: int) -> list[int]:
-    shards: set[int] = set()
-    for epoch in epochs:
-        if epoch.mode is Mode.RANDOM:
-            shards.update(range(epoch.shards))
-        else:
-            shards.add(shard_of(routing, epoch.shards))
-    return sorted(shards)
+        return list(range(max((epoch.fan_out for epoch in epochs), default=0)))
+    routing = routing_hash(query.series, query.sharding_key)
+    return sorted({shard for epoch in epochs for shard in epoch.shards_of(routing)})
 
 
 def _index_partitions(layout: Layout, query: ReadQuery) -> Iterator[Partition]:

@@ -10,7 +10,7 @@ from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTE
 from spillway.keys import SortKey
 from spillway.timestamps import format_time
 
-__all__ = ["MAX_LIMIT", "Order", "ReadQuery", "Source", "check_identity"]
+__all__ = ["MAX_LIMIT", "Order", "ReadQuery", "Source", "check_identity", "check_series"]
 
 MAX_LIMIT: Final = 10_000
 
@@ -66,7 +66,7 @@ class ReadQuery:
         consistent: bool,
     ) -> "ReadQuery":
         """Check the parameters of a read; InvalidInputError names the first that is wrong."""
-        _check_series(series)
+        check_series(series)
         _check_sharding_key(sharding_key)
         first, last = _time("from", start), _time("to", end)
         if first >= last:
@@ -86,7 +86,7 @@ class ReadQuery:
         return query
 
 
-def _check_series(series: str) -> None:
+def check_series(series: str) -> None:
     """Check a series name; InvalidInputError."""
     _check_text("series", series, MAX_SERIES_BYTES)
 
@@ -99,7 +99,7 @@ def _check_sharding_key(sharding_key: str | None) -> None:
 
 def check_identity(series: str, time: datetime, event_id: str, sharding_key: str | None) -> SortKey:
     """Check the identity of one event and return what its sort key holds; InvalidInputError."""
-    _check_series(series)
+    check_series(series)
     _check_sharding_key(sharding_key)
     _check_text("id", event_id, MAX_ID_BYTES)
     if "#" in event_id:

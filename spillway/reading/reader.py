@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from spillway import keys
 from spillway.backoff import retry_until
 from spillway.errors import InvalidInputError
+from spillway.layouts.model import Layout
 from spillway.reading.copies import newest_copy
 from spillway.reading.cursor import decode_cursor, encode_cursor
-from spillway.reading.fanout import point_shards
 from spillway.reading.page import Measure, Page
 from spillway.reading.query import MAX_LIMIT, ReadQuery, Source
 from spillway.reading.scan import Scan, Sources
@@ -46,29 +47,50 @@ class Reader:
         self, series: str, identity: keys.SortKey, *, consistent: bool, timeout: float
     ) -> Record | None:
         """Return one event, None where there is none; one GetItem a shard that may hold it, in parallel."""
-        runtime = self._sources.runtime
-        deadline = runtime.monotonic() + timeout
-        layout = retry_until(deadline, partial(self._sources.layout, series), runtime)
+        request = {"ConsistentRead": consistent}
+        layout, answers = self._at_each_shard(series, identity, "GetItem", request, timeout)
         if layout is None:
             return None
+        now = self._sources.runtime.now()
+        found = [to_record(answer["Item"]) for answer in answers if "Item" in answer]
+        copies = [each for each in found if each.expires is None or each.expires > now]
+        return newest_copy(copies, series, layout) if copies else None
+
+    def delete(self, series: str, identity: keys.SortKey, *, timeout: float) -> bool:
+        """Delete one event from every shard that may hold it, in parallel; tell whether there was one."""
+        request = {"ReturnValues": "ALL_OLD"}
+        _, answers = self._at_each_shard(series, identity, "DeleteItem", request, timeout)
+        return any("Attributes" in answer for answer in answers)
+
+    def _at_each_shard(
+        self,
+        series: str,
+        identity: keys.SortKey,
+        operation: str,
+        request: dict[str, Any],
+        timeout: float,
+    ) -> tuple[Layout | None, list[dict[str, Any]]]:
+        """Call an operation on one event's key in every shard that may hold it; return the layout and the answers."""
+        runtime = self._sources.runtime
+        deadline = runtime.monotonic() + timeout
+        eventually = request.get("ConsistentRead") is False
+        load = partial(self._sources.layout, series, consistent=not eventually)
+        layout = retry_until(deadline, load, runtime)
+        if layout is None:
+            return None, []
         stored = keys.sort_key(*identity)
         routing = routing_hash(series, identity.sharding_key or stored)
 
-        def fetch(shard: int) -> Record | None:
+        def call(shard: int) -> dict[str, Any]:
             key = {
                 keys.PARTITION_KEY: {"S": keys.partition_key(series, shard)},
                 keys.SORT_KEY: {"S": stored},
             }
-            request = {"TableName": self._sources.table, "Key": key, "ConsistentRead": consistent}
-            task = partial(self._sources.call, "GetItem", request)
-            item = retry_until(deadline, task, runtime).get("Item")
-            return None if item is None else to_record(item)
+            full = {"TableName": self._sources.table, "Key": key, **request}
+            return retry_until(deadline, partial(self._sources.call, operation, full), runtime)
 
-        shards = point_shards(layout, identity.time, routing)
-        found = runtime.parallel([partial(fetch, shard) for shard in shards])
-        now = runtime.now()
-        copies = [each for each in found if each and (each.expires is None or each.expires > now)]
-        return newest_copy(copies, series, layout) if copies else None
+        shards = layout.candidates(identity.time, routing)
+        return layout, runtime.parallel([partial(call, shard) for shard in shards])
 
 
 def _cut(

@@ -8,9 +8,8 @@ from typing import Any, Final, TypeVar
 
 from spillway.backoff import retry_until
 from spillway.keys import partition_key
-from spillway.layouts.cache import LayoutCache
 from spillway.layouts.model import Layout
-from spillway.layouts.store import LayoutStore
+from spillway.layouts.source import LayoutSource
 from spillway.reading.copies import without_copies
 from spillway.reading.fanout import Partition, partitions_of
 from spillway.reading.merge import merge
@@ -33,17 +32,12 @@ class Sources:
 
     call: Call
     table: str
-    layouts: LayoutStore
-    cache: LayoutCache
+    layouts: LayoutSource
     runtime: Runtime
 
-    def layout(self, series: str) -> Layout | None:
-        """Return the layout by a strongly consistent read, and keep it in the cache."""
-        snapshot = self.layouts.read(series)
-        if snapshot is None:
-            return None
-        self.cache.keep(snapshot)
-        return snapshot.layout
+    def layout(self, series: str, *, consistent: bool) -> Layout | None:
+        """Return the layout, by a strongly consistent read for reads that must be."""
+        return self.layouts.read(series) if consistent else self.layouts.read_eventually(series)
 
 
 class Scan:
@@ -87,7 +81,7 @@ class Scan:
         """Read the layout, and at the same time the first page of what the cached one names."""
         streams = [self._open(partition) for partition in self._guess()]
         self._width = max(1, len(streams))
-        load = partial(self._sources.layout, self._query.series)
+        load = partial(self._sources.layout, self._query.series, consistent=self._query.consistent)
         fetches = [partial(stream.fetch, self._limit()) for stream in streams]
         tasks: list[Callable[[], Layout | None]] = [partial(self._retrying, load), *fetches]
         layout = self._sources.runtime.parallel(tasks)[0]
@@ -97,9 +91,9 @@ class Scan:
     def _guess(self) -> list[Partition]:
         if self._query.source is Source.INDEX:
             return []
-        known = self._sources.cache.latest(self._query.series)
+        known = self._sources.layouts.known(self._query.series)
         if known is not None:
-            return list(partitions_of(known.layout, self._query))
+            return list(partitions_of(known, self._query))
         if self._query.sharding_key is not None:
             return []
         # Every series has shard 0, whatever its layout.

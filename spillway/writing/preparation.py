@@ -16,7 +16,7 @@ from spillway.event import (
 from spillway.keys import sort_key
 from spillway.settings import Settings
 from spillway.sharding import routing_hash
-from spillway.storage.port import StorageError
+from spillway.storage.port import Item, StorageError
 from spillway.timestamps import format_epoch, format_time, to_epoch
 from spillway.writing.payload import encode_payload
 
@@ -50,6 +50,7 @@ class PreparedEvent:
         expires: epoch seconds at which it expires, None keeps it.
         failure: why the last attempt did not store it.
         outcome_unknown: an attempt may have stored it.
+        unsettled: the item of an attempt whose outcome is not known, to be sent again before anything else.
         shard: the shard chosen at random, kept so that a retry doubles nothing; None until then.
     """
 
@@ -63,6 +64,7 @@ class PreparedEvent:
     failure: StorageError | None = None
     outcome_unknown: bool = False
     shard: int | None = None
+    unsettled: Item | None = None
 
 
 class Admission:

@@ -6,17 +6,15 @@ from functools import partial
 from spillway.backoff import full_jitter
 from spillway.errors import InvalidInputError
 from spillway.event import Event
-from spillway.layouts.cache import LayoutCache
-from spillway.layouts.model import Epoch, Snapshot
-from spillway.layouts.store import LayoutStore
+from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
 from spillway.settings import Settings
-from spillway.sharding import Mode
-from spillway.storage.port import Call, RefusedError, StorageError, UnreachableError
-from spillway.writing.batches import BATCH_SIZE, Addressed, address, send_batch
+from spillway.storage.port import Call, RefusedError
+from spillway.writing.batches import BATCH_SIZE, Addressed, send_batch, skip_batch
 from spillway.writing.payload import canonical
 from spillway.writing.preparation import Admission, PreparedEvent
 from spillway.writing.result import Rejected, WriteResult, reject_input, reject_storage
+from spillway.writing.routing import Router
 
 __all__ = ["Writer"]
 
@@ -24,19 +22,12 @@ __all__ = ["Writer"]
 class Writer:
     """Writes events under the layout of their series. Thread-safe; layouts are shared through the cache."""
 
-    def __init__(  # noqa: PLR0913, PLR0917  it is where the parts meet
-        self,
-        call: Call,
-        table: str,
-        layouts: LayoutStore,
-        cache: LayoutCache,
-        settings: Settings,
-        runtime: Runtime,
+    def __init__(
+        self, call: Call, table: str, layouts: LayoutSource, settings: Settings, runtime: Runtime
     ) -> None:
         self._call = call
         self._table = table
-        self._layouts = layouts
-        self._cache = cache
+        self._router = Router(layouts, settings, runtime)
         self._settings = settings
         self._runtime = runtime
 
@@ -46,7 +37,7 @@ class Writer:
         pending, rejected, ids = self._prepare(events)
         attempt = 0
         while pending:
-            pending, final = _split(self._attempt(pending))
+            pending, final = _split(self._attempt(pending, deadline))
             rejected += _reject(final)
             attempt += 1
             delay = full_jitter(attempt, self._runtime.random)
@@ -54,6 +45,7 @@ class Writer:
                 rejected += _reject(pending)
                 break
             if pending:
+                self._router.widen(pending)
                 self._runtime.sleep(delay)
         rejected.sort(key=lambda each: each.index)
         return WriteResult(
@@ -81,62 +73,21 @@ class Writer:
                 ids.append(event.id if isinstance(event.id, str) else None)
         return list(distinct.values()), rejected, ids
 
-    def _attempt(self, pending: Sequence[PreparedEvent]) -> list[PreparedEvent]:
+    def _attempt(self, pending: Sequence[PreparedEvent], deadline: float) -> list[PreparedEvent]:
         """Try to write all pending events once, in parallel; return those that are not known to be stored."""
-        addressed, left = self._address(pending)
+        addressed, left = self._router.address(pending)
         batches = [
             addressed[start : start + BATCH_SIZE] for start in range(0, len(addressed), BATCH_SIZE)
         ]
-        send = partial(send_batch, self._call, self._table)
+        send = partial(self._send, deadline)
         for failed in self._runtime.parallel([partial(send, batch) for batch in batches]):
             left += failed
         return left
 
-    def _address(
-        self, pending: Sequence[PreparedEvent]
-    ) -> tuple[list[Addressed], list[PreparedEvent]]:
-        """Give every event its keys; those whose layout can't be had are left, with the failure."""
-        snapshots = self._snapshots({event.series for event in pending})
-        limits = {
-            series: snapshot.writable_until(self._settings.clock_error)
-            for series, snapshot in snapshots.items()
-            if isinstance(snapshot, Snapshot)
-        }
-        addressed: list[Addressed] = []
-        left: list[PreparedEvent] = []
-        for event in pending:
-            snapshot = snapshots[event.series]
-            if isinstance(snapshot, StorageError):
-                event.failure = snapshot
-                left.append(event)
-                continue
-            epoch = snapshot.epoch_for(event.time, limits[event.series])
-            if epoch is None:
-                event.failure = UnreachableError("LayoutStale", "no layout covers the event yet")
-                left.append(event)
-                continue
-            self._choose_shard(event, epoch)
-            addressed.append(address(event, epoch))
-        return addressed, left
-
-    def _choose_shard(self, event: PreparedEvent, epoch: Epoch) -> None:
-        if epoch.mode is Mode.RANDOM and event.shard is None:
-            event.shard = int(self._runtime.random() * epoch.shards)
-
-    def _snapshots(self, wanted: set[str]) -> dict[str, Snapshot | StorageError]:
-        known = {series: self._cache.fresh(series) for series in wanted}
-        missing = [series for series, snapshot in known.items() if snapshot is None]
-        loaded = self._runtime.parallel([partial(self._load, series) for series in missing])
-        found = {series: snapshot for series, snapshot in known.items() if snapshot is not None}
-        return {**found, **dict(zip(missing, loaded, strict=True))}
-
-    def _load(self, series: str) -> Snapshot | StorageError:
-        try:
-            snapshot = self._layouts.read_or_create(series)
-        except StorageError as error:
-            return error
-        self._cache.keep(snapshot)
-        return snapshot
+    def _send(self, deadline: float, batch: Sequence[Addressed]) -> list[PreparedEvent]:
+        if self._runtime.monotonic() >= deadline:
+            return skip_batch(batch)
+        return send_batch(self._call, self._table, batch)
 
 
 def _merge(first: PreparedEvent, again: PreparedEvent) -> None:

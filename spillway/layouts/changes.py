@@ -1,0 +1,146 @@
+"""How a layout may change: pure functions from one layout to the next.
+
+Each returns the layout it was given where nothing has to change, so that repeating a change is harmless. Intervals
+that are stored never move, but for the low mark of the epoch in force, which may only go down.
+"""
+
+import math
+from dataclasses import replace
+from typing import Final
+
+from spillway.keys import Bucket
+from spillway.layouts.item import history_entry
+from spillway.layouts.model import START, Epoch, Layout
+from spillway.settings import Settings
+from spillway.sharding import Mode
+from spillway.timestamps import format_epoch, to_epoch
+
+__all__ = ["first_layout", "folded", "lowered", "succeeded"]
+
+_HISTORY: Final = 50  # changes kept for people
+
+
+def first_layout(series: str, settings: Settings, now: float) -> Layout:
+    """Return the layout of a new series: one epoch that covers all times until it is retired."""
+    epoch = Epoch(
+        id=1,
+        shards=settings.shards,
+        index_shards=settings.index_shards,
+        mode=settings.mode,
+        bucket=settings.bucket,
+        low=START,
+        horizon=settings.horizon,
+    )
+    return Layout(
+        series=series,
+        version=1,
+        last_updated=round(now, 3),
+        epochs=(epoch,),
+        history=(history_entry(now, epoch.shards),),
+    )
+
+
+def succeeded(  # noqa: PLR0913  what an epoch decides
+    layout: Layout,
+    settings: Settings,
+    now: float,
+    *,
+    shards: int | None = None,
+    index_shards: int | None = None,
+    mode: Mode | None = None,
+    bucket: Bucket | None = None,
+) -> Layout:
+    """Return the layout with the epoch in force retired and a new one begun; what is None stays as it is.
+
+    The retired epoch closes its own `horizon` after now: a writer that loaded it just before may write that far ahead.
+    The new one reaches `Settings.slack` back, for events that are on their way. `now` is in epoch seconds.
+    """
+    current = layout.current
+    wanted = replace(
+        current,
+        shards=shards or current.shards,
+        index_shards=index_shards or current.index_shards,
+        mode=mode or current.mode,
+        bucket=bucket or current.bucket,
+    )
+    if wanted == current:
+        return layout
+    at = _stamp(layout, now)
+    retired = replace(current, close=format_epoch(at + current.horizon))
+    begun = replace(
+        wanted,
+        id=current.id + 1,
+        low=format_epoch(at - settings.slack),
+        horizon=settings.horizon,
+    )
+    history = layout.history
+    if begun.shards != current.shards:
+        history = (*history, history_entry(at, begun.shards))[-_HISTORY:]
+    changed = replace(
+        layout,
+        version=layout.version + 1,
+        last_updated=at,
+        epochs=(*layout.epochs[:-1], retired, begun),
+        history=history,
+    )
+    return folded(changed, settings.most_epochs)
+
+
+def lowered(layout: Layout, epoch_id: int, time: str, now: float) -> Layout:
+    """Return the layout whose epoch in force also covers events from `time` on, if it is still the one named."""
+    current = layout.current
+    if current.id != epoch_id or current.low <= time:
+        return layout
+    return replace(
+        layout,
+        version=layout.version + 1,
+        last_updated=_stamp(layout, now),
+        epochs=(*layout.epochs[:-1], replace(current, low=time)),
+    )
+
+
+def folded(layout: Layout, most_epochs: int) -> Layout:
+    """Return the layout with at most `most_epochs` epochs, the version unchanged.
+
+    Folds adjacent retired epochs into one that covers what either did, the pair first whose union adds the least
+    shards x time to what reads open. Epochs of different mode or bucket size are never folded.
+    """
+    epochs = list(layout.epochs)
+    while len(epochs) > most_epochs:
+        pairs = [at for at in range(len(epochs) - 2) if _may_fold(epochs[at], epochs[at + 1])]
+        if not pairs:
+            break
+        at = min(pairs, key=lambda at: _added_cost(epochs[at], epochs[at + 1]))
+        epochs[at : at + 2] = [_union(epochs[at], epochs[at + 1])]
+    return replace(layout, epochs=tuple(epochs))
+
+
+def _may_fold(older: Epoch, newer: Epoch) -> bool:
+    return older.mode is newer.mode and older.bucket is newer.bucket
+
+
+def _union(older: Epoch, newer: Epoch) -> Epoch:
+    counts = dict.fromkeys((*older.earlier_shards, older.shards, *newer.earlier_shards))
+    counts.pop(newer.shards, None)
+    return replace(
+        newer,
+        low=min(older.low, newer.low),
+        close=max(older.close, newer.close),
+        earlier_shards=tuple(counts),
+        index_shards=max(older.index_shards, newer.index_shards),
+    )
+
+
+def _added_cost(older: Epoch, newer: Epoch) -> float:
+    union = _union(older, newer)
+    return _cost(union) - _cost(older) - _cost(newer)
+
+
+def _cost(epoch: Epoch) -> float:
+    low = 0.0 if epoch.low == START else to_epoch(epoch.low)
+    return (epoch.fan_out + epoch.index_shards) * (to_epoch(epoch.close) - low)
+
+
+def _stamp(layout: Layout, now: float) -> float:
+    """Return the time of a change: later than the one before, whatever the clocks say."""
+    return math.ceil(max(now, layout.last_updated + 0.001) * 1_000 - 1e-6) / 1_000

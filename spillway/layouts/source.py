@@ -1,0 +1,70 @@
+"""Where writers and readers get layouts from: the process cache while a snapshot is young, else the layout table."""
+
+from functools import partial
+
+from spillway.layouts.cache import LayoutCache
+from spillway.layouts.changes import lowered, succeeded
+from spillway.layouts.model import Layout, Snapshot
+from spillway.layouts.store import Change, LayoutStore
+from spillway.runtime import Runtime
+from spillway.settings import Settings
+from spillway.storage.port import Call
+
+__all__ = ["LayoutSource"]
+
+
+class LayoutSource:
+    """Layouts by series. Thread-safe; every method but `known` may send requests and raise StorageError."""
+
+    def __init__(self, call: Call, table: str, settings: Settings, runtime: Runtime) -> None:
+        self._store = LayoutStore(call, table, settings, runtime.now)
+        self._cache = LayoutCache(settings.layout_ttl, runtime.now)
+        self._settings = settings
+        self._now = runtime.now
+
+    def known(self, series: str) -> Layout | None:
+        """Return the layout that was seen last, however old: good for a guess. No request."""
+        snapshot = self._cache.latest(series)
+        return None if snapshot is None else snapshot.layout
+
+    def to_write(self, series: str) -> Snapshot:
+        """Return a snapshot young enough to write by; creates the layout of a new series."""
+        return self._cache.fresh(series) or self.reload(series)
+
+    def reload(self, series: str) -> Snapshot:
+        """Return a snapshot by a strongly consistent read; creates the layout of a new series."""
+        return self._kept(self._store.read_or_create(series))
+
+    def read(self, series: str) -> Layout | None:
+        """Return the layout by a strongly consistent read, None where the series has none."""
+        snapshot = self._store.read(series)
+        return None if snapshot is None else self._kept(snapshot).layout
+
+    def read_eventually(self, series: str) -> Layout | None:
+        """Return a layout that may lag by the cache's time to live; a series that is not cached is read strongly."""
+        snapshot = self._cache.fresh(series)
+        return self.read(series) if snapshot is None else snapshot.layout
+
+    def change(self, series: str, change: Change) -> Snapshot:
+        """Change the layout in the table; see `LayoutStore.change`."""
+        return self._kept(self._store.change(series, change))
+
+    def lower(self, series: str, epoch_id: int, time: str) -> Snapshot:
+        """Lower the mark of the epoch in force to `time`, if it is still the one named; return what is in force."""
+        now = self._now()
+        return self.change(series, partial(lowered, epoch_id=epoch_id, time=time, now=now))
+
+    def set_counts(self, series: str, *, shards: int | None, index_shards: int | None) -> Snapshot:
+        """Begin an epoch with these counts, up or down; None keeps a count. No change where they are in force."""
+        begin = partial(
+            succeeded,
+            settings=self._settings,
+            now=self._now(),
+            shards=shards,
+            index_shards=index_shards,
+        )
+        return self.change(series, begin)
+
+    def _kept(self, snapshot: Snapshot) -> Snapshot:
+        self._cache.keep(snapshot)
+        return snapshot

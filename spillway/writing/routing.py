@@ -1,0 +1,128 @@
+"""Routing: under which epoch, so into which partition keys, each event of a write goes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final
+
+from spillway.layouts.model import Epoch, Snapshot
+from spillway.layouts.source import LayoutSource
+from spillway.runtime import Runtime
+from spillway.settings import Settings
+from spillway.sharding import Mode
+from spillway.storage.port import StorageError, ThrottledError, UnreachableError
+from spillway.timestamps import format_epoch, to_epoch
+from spillway.writing.batches import Addressed, address
+from spillway.writing.preparation import PreparedEvent
+
+__all__ = ["Router"]
+
+_DAY: Final = 86_400.0
+
+
+class Router:
+    """Addresses events by the layouts of their series, and moves throttled old ones to wider epochs."""
+
+    def __init__(self, layouts: LayoutSource, settings: Settings, runtime: Runtime) -> None:
+        self._layouts = layouts
+        self._settings = settings
+        self._runtime = runtime
+
+    def address(
+        self, pending: Sequence[PreparedEvent]
+    ) -> tuple[list[Addressed], list[PreparedEvent]]:
+        """Give every event its keys; those whose layout can't be had are left, with the failure."""
+        by_series: dict[str, list[PreparedEvent]] = {}
+        for event in pending:
+            by_series.setdefault(event.series, []).append(event)
+        addressed: list[Addressed] = []
+        left: list[PreparedEvent] = []
+        snapshots = self._for_each(by_series, self._layouts.to_write)
+        for snapshot, events in zip(snapshots, by_series.values(), strict=True):
+            if isinstance(snapshot, Snapshot):
+                left += self._under(snapshot, events, addressed)
+            else:
+                left += _failed(events, snapshot)
+        return addressed, left
+
+    def widen(self, left: Iterable[PreparedEvent]) -> None:
+        """Lower the marks of epochs in force where old events throttle under retired ones with fewer shards.
+
+        The mark goes down before such an event is written under the epoch, so that readers open its shards.
+        """
+        earliest: dict[str, str] = {}
+        for event in left:
+            if isinstance(event.failure, ThrottledError):
+                time = earliest.get(event.series, event.time)
+                earliest[event.series] = min(time, event.time)
+        self._for_each(earliest, lambda series: self._widen(series, earliest[series]))
+
+    def _widen(self, series: str, time: str) -> Snapshot:
+        snapshot = self._layouts.to_write(series)
+        current = snapshot.layout.current
+        covering = next(snapshot.layout.covering(time), current)
+        if covering.fan_out >= current.shards or current.low <= time:
+            return snapshot
+        return self._layouts.lower(series, current.id, self._mark_below(time))
+
+    def _mark_below(self, time: str) -> str:
+        """Return a mark that also spares the older events that a backfill brings next: twice as far back, a day at least."""
+        now = self._runtime.now()
+        age = max(0.0, now - to_epoch(time))
+        return min(time, format_epoch(now - max(2 * age, _DAY)))
+
+    def _under(
+        self, snapshot: Snapshot, events: list[PreparedEvent], addressed: list[Addressed]
+    ) -> list[PreparedEvent]:
+        """Address events of one series; reload once for events that lie beyond the snapshot's reach."""
+        beyond = self._place(snapshot, events, addressed)
+        if not beyond:
+            return []
+        series = beyond[0].series
+        reloaded = self._for_each([series], self._layouts.reload)[0]
+        if not isinstance(reloaded, Snapshot):
+            return _failed(beyond, reloaded)
+        still = self._place(reloaded, beyond, addressed)
+        return _failed(still, UnreachableError("LayoutStale", "no layout covers the event yet"))
+
+    def _place(
+        self, snapshot: Snapshot, events: list[PreparedEvent], addressed: list[Addressed]
+    ) -> list[PreparedEvent]:
+        limit = snapshot.writable_until(self._settings.clock_error)
+        beyond = []
+        for event in events:
+            if event.unsettled is not None:
+                # It may lie there already: the same keys again can't make a second copy.
+                addressed.append((event, event.unsettled))
+                event.unsettled = None
+                continue
+            epoch = snapshot.epoch_for(event.time, limit)
+            if epoch is None:
+                beyond.append(event)
+                continue
+            self._choose_shard(event, epoch)
+            addressed.append(address(event, epoch))
+        return beyond
+
+    def _choose_shard(self, event: PreparedEvent, epoch: Epoch) -> None:
+        if epoch.mode is Mode.RANDOM:
+            if event.shard is None:
+                event.shard = int(self._runtime.random() * epoch.shards)
+        else:
+            event.shard = None
+
+    def _for_each(
+        self, series: Iterable[str], load: Callable[[str], Snapshot]
+    ) -> list[Snapshot | StorageError]:
+        def attempt(one: str) -> Snapshot | StorageError:
+            try:
+                return load(one)
+            except StorageError as error:
+                return error
+
+        return self._runtime.parallel([partial(attempt, one) for one in series])
+
+
+def _failed(events: Sequence[PreparedEvent], error: StorageError) -> list[PreparedEvent]:
+    for event in events:
+        event.failure = error
+    return list(events)
