@@ -16,6 +16,10 @@ setup: ## Install everything that is missing (needs Python >= 3.11)
 up: setup ## Start the local cloud, deploy to it, stay in the foreground
 	@$(PY) -m local up $(if $(PORT),--port $(PORT)) $(if $(DATA),--data $(DATA))
 
+.PHONY: demo
+demo: setup ## The main job on real data: load FLIGHTS=100000 flights, read them back, compare
+	@$(PY) -m local.demo
+
 .PHONY: down
 down: ## Stop a running local cloud
 	@[ ! -x $(PY) ] || $(PY) -m local down

@@ -40,7 +40,8 @@ def _up(options: argparse.Namespace, progress: Progress) -> None:
     state = State(options.state.resolve())
 
     def ready(status: Status) -> None:
-        progress.say(_welcome(status))
+        if not options.brief:
+            progress.say(_welcome(status))
 
     asyncio.run(supervise(chosen, state, progress, ready))
 
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         help="keep the tables on disk, in DIR, for the next start (default: in memory, and gone)",
     )
     up.add_argument("--no-deploy", dest="deploy", action="store_false", help="leave the stacks out")
+    up.add_argument("--brief", action="store_true", help="do not print how to use it")
     down = commands.add_parser("down", help="stop a running local cloud")
     for command in (up, down):
         command.add_argument(

@@ -99,6 +99,7 @@ def stop_cloud(state: State) -> bool:
 
 def _command(state: State, *, deploys: bool, data: Path | None) -> list[str]:
     command = [sys.executable, "-m", "local", "up", "--port", "0", "--state", str(state.folder)]
+    command += ["--brief"]  # how to use it is for those who started it by hand
     command += [] if deploys else ["--no-deploy"]
     return command + ([] if data is None else ["--data", str(data.resolve())])
 

@@ -1,0 +1,101 @@
+"""`python -m local.demo`: the whole main job by one command. `FLIGHTS` says how many flights, 100,000 if unset."""
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+import aiohttp
+from rich.console import Console
+
+from local.cloud import Cloud, running
+from local.demo.client import Client
+from local.demo.display import Display
+from local.demo.errors import DemoError
+from local.demo.figures import Timings
+from local.demo.flights import FLIGHTS_FILE, Flights, read_flights
+from local.demo.retries import Retries
+from local.demo.story import Story
+from local.demo.transport import ApiError, Transport
+from local.errors import LocalCloudError
+from local.state import DEFAULT_FOLDER, State
+
+__all__ = ["main"]
+
+_FLIGHTS: Final = 100_000
+_LOGS: Final = DEFAULT_FOLDER / "demo-logs"
+_INTERRUPTED: Final = 130  # as shells report a program that Ctrl-C ended
+
+
+def main() -> int:
+    """Run the demo and return its exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        _run(Display(Console(highlight=False)), _count(os.environ))
+    except (ApiError, DemoError, LocalCloudError) as error:
+        return _fail(f"demo: {error}", 1)
+    except KeyboardInterrupt:
+        return _fail("demo: interrupted; everything that it started is stopped.", _INTERRUPTED)
+    return 0
+
+
+def _run(display: Display, count: int) -> None:
+    flights = read_flights(FLIGHTS_FILE, count)
+    display.heading(
+        "Start a local cloud",
+        "A DynamoDB engine with its file in memory, MiniStack for the rest of AWS; to these, the"
+        " real CDK CLI",
+        "deploys the stacks of this repository: tables, functions, HTTP API.",
+    )
+    with running(quiet=False) as cloud, _logs_kept(cloud.state):
+        display.done(f"API: {cloud.api_url}")
+        verified = asyncio.run(_tell(cloud, display, flights))
+    display.say(f"\nverified: {verified} of {count}")
+
+
+async def _tell(cloud: Cloud, display: Display, flights: Flights) -> int:
+    timings = Timings()
+    async with aiohttp.ClientSession() as session:
+        transport = Transport(session, cloud.api_url, perf_counter, timings.observe)
+        story = Story(
+            client=Client(transport, Retries()),
+            display=display,
+            timings=timings,
+            clock=perf_counter,
+            file=FLIGHTS_FILE,
+            flights=flights,
+        )
+        return await story.tell()
+
+
+def _count(environment: Mapping[str, str]) -> int:
+    text = environment.get("FLIGHTS") or str(_FLIGHTS)
+    try:
+        return int(text)
+    except ValueError as error:
+        raise DemoError(f"FLIGHTS: {text!r} is not a whole number, such as {_FLIGHTS}.") from error
+
+
+@contextmanager
+def _logs_kept(state: State) -> Generator[Path]:
+    """Keep the logs of a cloud in which something went wrong, and say where."""
+    try:
+        yield state.logs
+    except (ApiError, DemoError) as error:
+        shutil.copytree(state.logs, _LOGS, dirs_exist_ok=True)
+        raise DemoError(f"{error}\nThe logs of the cloud's parts are in {_LOGS}.") from error
+
+
+def _fail(message: str, code: int) -> int:
+    Console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
