@@ -55,12 +55,10 @@ class Settings:
             raise ValueError("future_skew must stay below horizon less twice clock_error")
 
 
-def check_counts(mode: Mode, shards: int | None, index_shards: int | None) -> None:
-    """Check shard counts, those that are not None; ValueError says what is wrong."""
-    if shards is not None:
-        _check_count("shards", shards, any_number=mode is Mode.RANDOM)
-    if index_shards is not None:
-        _check_count("index_shards", index_shards, any_number=False)
+def check_counts(mode: Mode, shards: int, index_shards: int) -> None:
+    """Check shard counts; ValueError says what is wrong."""
+    _check_count("shards", shards, any_number=mode is Mode.RANDOM)
+    _check_count("index_shards", index_shards, any_number=False)
 
 
 def _check_count(name: str, count: int, *, any_number: bool) -> None:

@@ -13,7 +13,7 @@ from spillway.reading.query import ReadQuery, check_identity, check_series
 from spillway.reading.reader import Reader
 from spillway.reading.scan import Sources
 from spillway.runtime import Runtime
-from spillway.settings import Settings, check_counts
+from spillway.settings import Settings
 from spillway.storage.boto import call_through
 from spillway.storage.port import Call
 from spillway.writing.result import WriteResult
@@ -178,8 +178,7 @@ class EventStore:
         """
         check_series(series)
         try:
-            check_counts(self._settings.mode, shards, index_shards)
+            changed = self._layouts.set_counts(series, shards=shards, index_shards=index_shards)
         except ValueError as error:
             raise InvalidInputError("invalid_layout", "", str(error)) from error
-        changed = self._layouts.set_counts(series, shards=shards, index_shards=index_shards)
         return changed.layout

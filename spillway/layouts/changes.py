@@ -8,11 +8,9 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from spillway.keys import Bucket
 from spillway.layouts.item import history_entry
 from spillway.layouts.model import START, Epoch, Layout
-from spillway.settings import Settings
-from spillway.sharding import Mode
+from spillway.settings import Settings, check_counts
 from spillway.timestamps import format_epoch, to_epoch
 
 __all__ = ["first_layout", "folded", "lowered", "succeeded"]
@@ -40,31 +38,30 @@ def first_layout(series: str, settings: Settings, now: float) -> Layout:
     )
 
 
-def succeeded(  # noqa: PLR0913  what an epoch decides
+def succeeded(
     layout: Layout,
     settings: Settings,
     now: float,
     *,
     shards: int | None = None,
     index_shards: int | None = None,
-    mode: Mode | None = None,
-    bucket: Bucket | None = None,
 ) -> Layout:
-    """Return the layout with the epoch in force retired and a new one begun; what is None stays as it is.
+    """Return the layout with the epoch in force retired and a new one begun; a count that is None stays as it is.
 
     The retired epoch closes its own `horizon` after now: a writer that loaded it just before may write that far ahead.
-    The new one reaches `Settings.slack` back, for events that are on their way. `now` is in epoch seconds.
+    The new one reaches `Settings.slack` back, for events that are on their way, takes bucket size and horizon from
+    the settings, and keeps the mode of the series. `now` is in epoch seconds. ValueError where a count does not fit.
     """
     current = layout.current
     wanted = replace(
         current,
-        shards=shards or current.shards,
-        index_shards=index_shards or current.index_shards,
-        mode=mode or current.mode,
-        bucket=bucket or current.bucket,
+        shards=current.shards if shards is None else shards,
+        index_shards=current.index_shards if index_shards is None else index_shards,
+        bucket=settings.bucket,
     )
     if wanted == current:
         return layout
+    check_counts(wanted.mode, wanted.shards, wanted.index_shards)
     at = _stamp(layout, now)
     retired = replace(current, close=format_epoch(at + current.horizon))
     begun = replace(
