@@ -1,0 +1,73 @@
+"""A model of how Amazon DynamoDB's partitions admit, throttle and split.
+
+**The question.** Which of my requests would DynamoDB throttle, why, and what would it cost, given these
+tables, these keys and this traffic, before any of it runs in an account?
+
+    request ──▶ requests ──▶ charges ──▶ admission ──▶ verdict an item: admitted, or one of 16 reasons
+                (queries,    (items,     │  1 the table's rate    rates: provisioned + burst, on demand
+                 tables)      units)     │  2 its partitions      partitions: two buckets each
+                                         │  3 its indexes' buffers
+    answer ───▶ settlement ─────────────▶│  corrects what was guessed; debts are paid by waiting
+    time ─────▶ resources ──────────────▶│  peaks grow, partitions split: size, throughput, heat
+                                         ▼
+                meters (CloudWatch's figures), insights (keys), snapshot (JSON)
+
+It is pure: no input or output, the clock is the argument `now`, chance comes from a seed, and equal calls
+give equal results. Every assumption that AWS does not document is a field of `Parameters`.
+
+**In front of an engine.** An endpoint calls `admit` before it forwards a request, on one thread, so that
+nothing lies between two requests' admissions; then one of:
+
+- `settle` with the engine's answer. Reads are charged in full only now, since nobody knows what a query
+  reads before it reads it; their buckets go into debt, which later requests wait for.
+- `fail` where a condition failed: that costs what the write would have, on the table alone.
+- `cancel` where the engine refused the request or surely never saw it. After a lost reply nobody knows: let
+  what was taken stand.
+
+What a write costs depends on the image it replaces, which a put does not name. Asking the engine first would
+double the load, so the model remembers the last images of some 20,000 items a table and takes any other
+item to be new: exact for events that are written once, and corrected by `settle` otherwise. To be exact
+for all, an endpoint asks the engine for `ReturnConsumedCapacity=INDEXES` (a cross-check that also finds
+replaced items), for `ReturnValues=ALL_OLD` on PutItem and DeleteItem and `ALL_NEW` on UpdateItem, where the client
+asked for `NONE`, and strips them from the answer. An update's index entries are charged on settlement.
+
+**Not modelled.** Latency, and requests that fail for other reasons. Request routers: one bucket a limit
+stands for all of them, so throttling starts to the unit where DynamoDB's is some seconds late and uneven.
+Replicas but for their effect on eventually consistent reads. Moves of partitions, and neighbours on the
+same machine. Streams, TTL deletes, global tables' replication, PartiQL, index keys of several attributes.
+The order of index updates. Time that UpdateTable and warm-up take: both work at once. The 10 GB limit of a
+collection under a local index. A page that spans partitions is charged to its first. An item larger than
+a scaled-down bucket passes when the bucket is full and leaves a debt.
+"""
+
+from heat.errors import HeatError, MalformedRequestError, UnknownTableError
+from heat.insights import Contributor, Insights, Rule
+from heat.meters import Meter, Slot
+from heat.model import Admission, Heat
+from heat.parameters import Parameters
+from heat.reasons import Cause, Reason, Throttle
+from heat.resources import Resource, Split
+from heat.settings import IndexSettings, Key, TableSettings, Throughput
+
+__all__ = [
+    "Admission",
+    "Cause",
+    "Contributor",
+    "Heat",
+    "HeatError",
+    "IndexSettings",
+    "Insights",
+    "Key",
+    "MalformedRequestError",
+    "Meter",
+    "Parameters",
+    "Reason",
+    "Resource",
+    "Rule",
+    "Slot",
+    "Split",
+    "TableSettings",
+    "Throttle",
+    "Throughput",
+    "UnknownTableError",
+]

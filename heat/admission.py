@@ -1,0 +1,275 @@
+"""May it pass? Charges against buckets, all or nothing for each item, and the reason where not.
+
+In DynamoDB's order: the table's rate, its partitions, then the indexes' back-pressure. An index takes its
+updates from the same kinds of buckets, but later: what it cannot take at once waits in a finite buffer
+(buckets below zero). Once that is full every write to the table is refused, and the reason names the index.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+
+from heat.buckets import Bucket
+from heat.charges import SCAN, Charge, Sums, Work, by_partition
+from heat.partitions import Partition
+from heat.rates import Rates
+from heat.reasons import Cause, Throttle
+from heat.resources import Resource
+
+__all__ = ["Gate", "take_reads", "take_writes"]
+
+Totals = dict[Resource, list[float]]  # units, items
+Lacks = dict[Resource, float]
+Verdicts = list[Throttle | None]
+
+
+class Gate:
+    """Admits works. `buffer` is how many units of updates an index may have waiting."""
+
+    def __init__(self, buffer: float) -> None:
+        self._buffer = buffer
+
+    def writes(self, works: Sequence[Work], indexes: Iterable[Resource], now: float) -> Verdicts:
+        """Admit each item by itself, in order; a refused one consumes nothing anywhere.
+
+        `indexes` are all global indexes of the tables that are written to.
+        """
+        indexes = tuple(indexes)
+        if self._take_writes(list(chain.from_iterable(works)), indexes, now, whole=False) is None:
+            return [None] * len(works)
+        return [self._take_writes(work, indexes, now, whole=True) for work in works]
+
+    def writes_together(
+        self, works: Sequence[Work], indexes: Iterable[Resource], now: float
+    ) -> Verdicts:
+        """Admit all items or none; the first that doesn't fit beside those before it carries the reason."""
+        indexes = tuple(indexes)
+
+        def refusal(charges: Sequence[Charge]) -> Throttle | None:
+            sums = by_partition(charges)
+            return self._write_refusal(sums, _totals(sums), indexes, now, whole=True)
+
+        return _together(works, refusal, lambda charges: take_writes(charges, now))
+
+    def reads(self, works: Sequence[Work], now: float) -> Verdicts:
+        """Admit each item's read by itself, in order."""
+        return [self._take_reads(work, now) for work in works]
+
+    def reads_together(self, works: Sequence[Work], now: float) -> Verdicts:
+        """Admit all reads or none, as `writes_together`."""
+        return _together(
+            works,
+            lambda charges: _read_refusal(by_partition(charges), now),
+            lambda charges: take_reads(charges, now),
+        )
+
+    def _take_writes(
+        self, charges: Sequence[Charge], indexes: Sequence[Resource], now: float, *, whole: bool
+    ) -> Throttle | None:
+        sums = by_partition(charges)
+        totals = _totals(sums)
+        refusal = self._write_refusal(sums, totals, indexes, now, whole=whole)
+        if refusal is None:
+            _take_writes(charges, sums, totals, now)
+        return refusal
+
+    def _take_reads(self, work: Work, now: float) -> Throttle | None:
+        sums = by_partition(work)
+        refusal = _read_refusal(sums, now)
+        if refusal is None:
+            take_reads(work, now)
+        return refusal
+
+    def _write_refusal(
+        self, sums: Sums, totals: Totals, indexes: Sequence[Resource], now: float, *, whole: bool
+    ) -> Throttle | None:
+        for resource, (units, _) in totals.items():
+            if resource.index is None:
+                cause = _short(resource.writes, units, now, whole=whole)
+                if cause is not None:
+                    return resource.throttle(cause, write=True)
+        short = [
+            (partition, entry[0])
+            for partition, entry in sums.items()
+            if partition.write.fill(now) < entry[0]
+            and not partition.write.holds(entry[0], whole=whole)
+        ]
+        lacks: Lacks = {}
+        for partition, units in short:
+            owner = partition.owner
+            if owner.index is None:
+                return _partition_refusal(partition, owner, write=True)
+            lacks[owner] = lacks.get(owner, 0.0) + _lack(partition.write, units, whole=whole)
+        return self._back_pressure(totals, lacks, indexes, now, whole=whole)
+
+    def _back_pressure(
+        self, totals: Totals, lacks: Lacks, indexes: Sequence[Resource], now: float, *, whole: bool
+    ) -> Throttle | None:
+        for index in indexes:
+            units = totals[index][0] if index in totals else 0.0
+            cause = self._overflow(index, units, lacks.get(index, 0.0), now, whole=whole)
+            if cause is not None:
+                return index.throttle(cause, write=True)
+        return None
+
+    def _overflow(
+        self, index: Resource, units: float, lack: float, now: float, *, whole: bool
+    ) -> Cause | None:
+        """Return what makes an index's buffer overflow by `units` more, of which partitions lack some."""
+        before = index.behind(now) if index.indebted else 0.0
+        cause, after = Cause.KEY_RANGE, before + lack
+        for limit in index.writes.limits:
+            tokens = limit.bucket.fill(now)
+            if tokens < units or tokens < 0:
+                owed = max(-tokens, 0.0)
+                before = max(before, owed)
+                if owed + _lack(limit.bucket, units, whole=whole) > after:
+                    cause, after = limit.cause, owed + _lack(limit.bucket, units, whole=whole)
+        if before > 0:
+            after = max(after, before + 1.0)  # no room for any update: no write at all
+        return cause if after > self._buffer else None
+
+
+def take_writes(charges: Sequence[Charge], now: float, *, corrects: bool = False) -> None:
+    """Consume charges whatever the buckets hold: what happened must be paid for, with debt if need be.
+
+    With `corrects` they correct what was taken before, and count no items.
+    """
+    sums = by_partition(charges)
+    if corrects:
+        _fill(sums, now)
+    _take_writes(charges, sums, _totals(sums, count=not corrects), now)
+
+
+def take_reads(charges: Sequence[Charge], now: float, *, corrects: bool = False) -> None:
+    """Consume read charges whatever the buckets hold, as `take_writes`."""
+    sums = by_partition(charges)
+    for partition, (units, tokens, _) in sums.items():
+        partition.read.fill(now)
+        partition.read.tokens -= tokens
+        partition.read_tokens += tokens
+        partition.consumed_read += units
+        partition.observed.credit += units
+        if partition.observed.credit >= partition.observed.stride:
+            _observe(partition, units, charges)
+    for resource, (units, items) in _totals(sums, count=not corrects).items():
+        for limit in resource.reads.limits:
+            limit.bucket.fill(now)
+            limit.bucket.tokens -= units
+        resource.meter.advance(now)
+        resource.meter.consume_read(units, int(items))
+        if resource.insights.accessed:
+            _count_accessed(resource, charges, 1.0, now)
+
+
+def _take_writes(charges: Sequence[Charge], sums: Sums, totals: Totals, now: float) -> None:
+    for partition, (units, growth, _) in sums.items():
+        bucket = partition.write
+        bucket.tokens -= units
+        if bucket.tokens < 0 and partition.owner.index is not None:
+            partition.owner.indebted[partition] = None
+        partition.write_units += units
+        partition.bytes += growth
+        observed = partition.observed
+        observed.credit += units
+        if observed.credit >= observed.stride:
+            _observe(partition, units, charges)
+    for resource, (units, items) in totals.items():
+        for limit in resource.writes.limits:
+            limit.bucket.tokens -= units
+        resource.meter.advance(now)
+        resource.meter.consume_write(units, int(items))
+        if resource.insights.accessed:
+            _count_accessed(resource, charges, 3.0, now)
+
+
+def _read_refusal(sums: Sums, now: float) -> Throttle | None:
+    for resource, (units, _) in _totals(sums).items():
+        cause = _short(resource.reads, units, now, whole=True)
+        if cause is not None:
+            return resource.throttle(cause, write=False)
+    for partition, (_, tokens, _) in sums.items():
+        partition.read.fill(now)
+        if not partition.read.holds(tokens, whole=True):
+            return _partition_refusal(partition, partition.owner, write=False)
+    return None
+
+
+def _short(rates: Rates, units: float, now: float, *, whole: bool) -> Cause | None:
+    for limit in rates.limits:
+        if limit.bucket.fill(now) < units and not limit.bucket.holds(units, whole=whole):
+            return limit.cause
+    return None
+
+
+def _together(
+    works: Sequence[Work],
+    refusal: Callable[[Sequence[Charge]], Throttle | None],
+    take: Callable[[Sequence[Charge]], None],
+) -> Verdicts:
+    charges = list(chain.from_iterable(works))
+    if refusal(charges) is None:
+        take(charges)
+        return [None] * len(works)
+    verdicts: Verdicts = [None] * len(works)
+    for end in range(1, len(works) + 1):
+        found = refusal(list(chain.from_iterable(works[:end])))
+        if found is not None:
+            verdicts[end - 1] = found
+            break
+    return verdicts
+
+
+def _partition_refusal(partition: Partition, owner: Resource, *, write: bool) -> Throttle:
+    partition.throttled += 1
+    return owner.throttle(Cause.KEY_RANGE, write=write)
+
+
+def _lack(bucket: Bucket, units: float, *, whole: bool) -> float:
+    """Return what a bucket lacks for `units`, beside what it owes already."""
+    wanted = min(units, bucket.depth) if whole else units
+    return max(wanted - max(bucket.tokens, 0.0), 0.0)
+
+
+def _observe(partition: Partition, units: float, charges: Iterable[Charge]) -> None:
+    """Sample the key whose units complete the sample's stride: evenly by units, not by request."""
+    observed = partition.observed
+    credit = observed.credit - units
+    for _, where, some, key, sort, _ in charges:
+        if where is partition:
+            credit += some
+            if credit >= observed.stride and key != SCAN:
+                observed.add(key, sort)
+                return
+
+
+def _count_accessed(
+    resource: Resource, charges: Iterable[Charge], weight: float, now: float
+) -> None:
+    for arm, _, units, key, sort, _ in charges:
+        if arm.resource is resource and key != SCAN:
+            resource.insights.consumed(key, _text(sort), units * weight, now)
+
+
+def _text(sort: object) -> str | None:
+    return None if sort is None else str(sort)
+
+
+def _fill(sums: Sums, now: float) -> None:
+    for partition in sums:
+        partition.write.fill(now)
+        for limit in partition.owner.writes.limits:
+            limit.bucket.fill(now)
+
+
+def _totals(sums: Sums, *, count: bool = True) -> Totals:
+    totals: Totals = {}
+    for partition, (units, _, items) in sums.items():
+        entry = totals.get(partition.owner)
+        if entry is None:
+            totals[partition.owner] = [units, items if count else 0]
+        elif count:
+            entry[0] += units
+            entry[1] += items
+        else:
+            entry[0] += units
+    return totals

@@ -1,0 +1,124 @@
+"""Sizes of items in DynamoDB's JSON, by the rules of the developer guide (CapacityUnitCalculations).
+
+An attribute costs the UTF-8 bytes of its name plus its value. Storage bills 100 bytes an item on top;
+capacity units don't, so neither do these functions.
+"""
+
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+__all__ = [
+    "Item",
+    "attributes_bytes",
+    "comparable",
+    "item_bytes",
+    "key_text",
+    "number_bytes",
+    "value_bytes",
+]
+
+Value = Mapping[str, Any]
+Item = Mapping[str, Value]
+
+_LONGEST_NUMBER: Final = 21
+
+
+def item_bytes(item: Item) -> int:
+    """Return the size of an item in bytes. LookupError or ValueError where it is not valid."""
+    texts = [*item]  # names and strings are measured together, at once
+    total = 0
+    for value in item.values():
+        if "S" in value:
+            texts.append(value["S"])
+        elif "N" in value:
+            total += number_bytes(value["N"])
+        else:
+            total += value_bytes(value)
+    together = "".join(texts)
+    return total + (len(together) if together.isascii() else _utf8(together))
+
+
+def attributes_bytes(item: Item, names: Iterable[str]) -> int:
+    """Return the size of some of an item's attributes; names it lacks cost nothing."""
+    return item_bytes({name: item[name] for name in names if name in item})
+
+
+def value_bytes(value: Value) -> int:
+    """Return the size of one attribute value such as `{"S": "abc"}`, without its name.
+
+    ValueError where it has not exactly one type.
+    """
+    ((kind, content),) = value.items()
+    return _SIZES[kind](content)
+
+
+def number_bytes(text: str) -> int:
+    """Return the size of a number: one byte, one for each pair of digits, one for a minus sign.
+
+    Pairs are aligned to the decimal point, so 120 has two and 12 has one; zero is one byte; 21 at most.
+    """
+    if text.isdecimal():
+        if text[0] != "0" and text[-1] != "0":  # the common case, twice as fast
+            return min(1 + (len(text) + 1) // 2, _LONGEST_NUMBER)
+        digits = text.lstrip("0")
+        places = len(digits)
+        if not places:
+            return 1
+        return min(1 + (places + 1) // 2 - (places - len(digits.rstrip("0"))) // 2, _LONGEST_NUMBER)
+    return _signed_or_fraction(text)
+
+
+def key_text(value: Value) -> str:
+    """Return a key attribute's value as text, the same for equal keys: `1` and `1.0` are one number."""
+    content: str | None = value.get("S")
+    if content is not None:
+        return content
+    return str(Decimal(value["N"]).normalize()) if "N" in value else str(value["B"])
+
+
+def comparable(value: Value) -> Any:
+    """Return a sort key's value as something that compares in DynamoDB's order within its type."""
+    content = value.get("S")
+    if content is not None:
+        return content  # code points order as their UTF-8 bytes do
+    return Decimal(value["N"]) if "N" in value else b64decode(value["B"])
+
+
+def _utf8(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _signed_or_fraction(text: str) -> int:
+    sign, digits, exponent = Decimal(text).normalize().as_tuple()
+    if digits == (0,) or not isinstance(exponent, int):
+        return 1
+    pairs = (exponent + len(digits) - 1) // 2 - exponent // 2 + 1
+    return min(1 + pairs + sign, _LONGEST_NUMBER)
+
+
+def _binary(text: str) -> int:
+    return len(text) * 3 // 4 - text.count("=", -2)
+
+
+def _list(values: Iterable[Value]) -> int:
+    return 3 + sum(value_bytes(value) + 1 for value in values)
+
+
+def _map(values: Item) -> int:
+    return 3 + sum(_utf8(name) + value_bytes(value) + 1 for name, value in values.items())
+
+
+_SIZES: Final[dict[str, Callable[[Any], int]]] = {
+    "S": _utf8,
+    "N": number_bytes,
+    "B": _binary,
+    "BOOL": lambda _: 1,
+    "NULL": lambda _: 1,
+    "L": _list,
+    "M": _map,
+    "SS": lambda texts: sum(map(_utf8, texts)),
+    "NS": lambda texts: sum(map(number_bytes, texts)),
+    "BS": lambda texts: sum(map(_binary, texts)),
+}

@@ -1,0 +1,260 @@
+"""The model: tables, what requests do to them, and what can be seen of it. See `heat` for the whole."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from heat.admission import Gate, take_reads, take_writes
+from heat.capacity import consumed_capacity
+from heat.charges import Work, difference, units_of
+from heat.errors import MalformedRequestError, UnknownTableError
+from heat.items import Item
+from heat.parameters import Parameters
+from heat.reasons import Throttle
+from heat.requests import OPERATIONS, Asked, ask
+from heat.resources import Resource
+from heat.settings import TableSettings
+from heat.settlement import failed_works, settled_works
+from heat.snapshot import snapshot
+from heat.tables import Table
+
+__all__ = ["Admission", "Heat"]
+
+
+@dataclass(slots=True)
+class Admission:
+    """The model's answer to one request; hand it back to `settle`, `fail` or `cancel`."""
+
+    operation: str
+    request: Mapping[str, Any]
+    asked: Asked
+    verdicts: list[Throttle | None]  # one an item, in the request's order
+    final: list[Work] = field(default_factory=list)  # of admitted items, once settled
+
+    @property
+    def throttles(self) -> list[Throttle]:
+        """The refusals, in order. Empty: everything was admitted."""
+        return [verdict for verdict in self.verdicts if verdict is not None]
+
+    @property
+    def throttled(self) -> bool:
+        """Whether nothing got through, so that the whole request fails with an exception."""
+        refused = len(self.throttles)
+        return bool(refused) and (self.asked.together or refused == len(self.verdicts))
+
+    @property
+    def admitted(self) -> list[Work]:
+        """The charges of the items that got through, as they were taken."""
+        if self.asked.together and self.throttles:
+            return []
+        return [
+            work
+            for work, verdict in zip(self.asked.works, self.verdicts, strict=True)
+            if verdict is None
+        ]
+
+    @property
+    def units(self) -> float:
+        """The units that were taken, all tables and indexes together."""
+        return sum(map(units_of, self.final or self.admitted))
+
+    def consumed_capacity(self, form: str) -> list[dict[str, Any]]:
+        """Return one ConsumedCapacity a table, `form` being TOTAL or INDEXES."""
+        return consumed_capacity(
+            self.final or self.admitted,
+            form,
+            write=self.asked.write,
+            transactional=self.operation.startswith("Transact"),
+        )
+
+
+class Heat:
+    """DynamoDB's partitions, buckets and limits for any number of tables.
+
+    Not thread-safe. `now` is seconds on any clock that does not step back; equal seeds, calls and times
+    give equal results. A request without throttling costs about 2 µs of CPU an item.
+    """
+
+    def __init__(self, parameters: Parameters | None = None, *, seed: int = 0) -> None:
+        self.parameters = (parameters or Parameters()).in_real_time()
+        self.tables: dict[str, Table] = {}
+        self._random = Random(seed)  # noqa: S311  # a simulation's chance, not a secret
+        self._window_end = 0.0
+        limits = self.parameters
+        self._gate = Gate(limits.index_buffer_seconds * limits.partition_wcu)
+
+    def create_table(self, settings: TableSettings, now: float) -> None:
+        """Add a table, empty but for `settings.stored_bytes`; one of the same name is replaced."""
+        divides = not any(index.local for index in settings.indexes)
+        resource = self._resource(settings, None, now, divides=divides)
+        indexes = {
+            index.name: self._resource(settings, index.name, now)
+            for index in settings.indexes
+            if not index.local
+        }
+        self.tables[settings.name] = Table(settings, resource, indexes, self.parameters)
+
+    def update_table(self, settings: TableSettings, now: float) -> None:
+        """Change mode, throughput or indexes at once. Partitions, counters and memory are kept.
+
+        UnknownTableError for a table that is not there.
+        """
+        table = self.table(settings.name)
+        old = {index.name: index.resource for index in table.indexes.values() if not index.local}
+        table.resource.change(settings.throughput, provisioned=settings.provisioned, now=now)
+        indexes: dict[str, Resource] = {}
+        for index in settings.indexes:
+            if index.name in old:
+                old[index.name].change(index.throughput, provisioned=settings.provisioned, now=now)
+            if not index.local:
+                indexes[index.name] = old.get(index.name) or self._resource(
+                    settings, index.name, now
+                )
+        changed = Table(settings, table.resource, indexes, self.parameters)
+        changed.remembered = table.remembered
+        self.tables[settings.name] = changed
+
+    def delete_table(self, name: str) -> None:
+        """Remove a table; nothing happens if it is not there."""
+        self.tables.pop(name, None)
+
+    def table(self, name: str) -> Table:
+        """Return a table. UnknownTableError where it is not there."""
+        if name not in self.tables:
+            raise UnknownTableError(name)
+        return self.tables[name]
+
+    def resource(self, table: str, index: str | None = None) -> Resource:
+        """Return a table's or a global index's partitions, counters and insights."""
+        found = self.table(table)
+        if index is None:
+            return found.resource
+        if index not in found.indexes:
+            raise UnknownTableError(f"{table}/index/{index}")
+        return found.indexes[index].resource
+
+    def meters(self, operation: str) -> bool:
+        """Say whether an operation of DynamoDB consumes capacity that the model knows."""
+        return operation in OPERATIONS
+
+    def admit(self, operation: str, request: Mapping[str, Any], now: float) -> Admission:
+        """Admit a request item by item, or a transaction as a whole, and take its units.
+
+        Raises:
+            UnknownTableError: A table or index was not created here.
+            MalformedRequestError: The request is not valid or not metered; nothing was taken.
+        """
+        if now >= self._window_end:
+            self.advance(now)
+        try:
+            asked = ask(operation, request, self.tables)
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as e:
+            raise MalformedRequestError(f"{operation}: {e!r}") from e
+        admission = Admission(operation, request, asked, self._verdicts(asked, now))
+        if admission.verdicts.count(None) < len(admission.verdicts):
+            self._count_refusals(admission, now)
+        return admission
+
+    def settle(
+        self,
+        admission: Admission,
+        answer: Mapping[str, Any],
+        now: float,
+        sent: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Correct what was taken by what the engine answered, and remember the images it left.
+
+        `sent` is the request that the engine got, where only a part was admitted (default: the whole).
+        """
+        request = admission.request if sent is None else sent
+        taken = admission.admitted
+        final = settled_works(admission.operation, request, taken, answer, self.tables)
+        self._correct(admission, taken, final, now)
+
+    def fail(self, admission: Admission, error: Mapping[str, Any], now: float) -> None:
+        """Correct what was taken by a write whose condition failed, or a transaction that was cancelled."""
+        taken = admission.admitted
+        final = failed_works(admission.operation, admission.request, taken, error, self.tables)
+        self._correct(admission, taken, final, now)
+
+    def cancel(self, admission: Admission, now: float) -> None:
+        """Give back what was taken: the engine refused the request or surely never saw it."""
+        self._correct(admission, admission.admitted, [], now)
+
+    def advance(self, now: float) -> None:
+        """Let time pass: learn rates, grow, split. `admit` calls it when a window is over."""
+        self._window_end = now + self.parameters.heat_window_seconds
+        for table in self.tables.values():
+            for resource in table.resources():
+                resource.advance(now)
+
+    def snapshot(self, now: float) -> dict[str, Any]:
+        """Return partitions, rates, throttles and splits of all tables, ready for JSON."""
+        return snapshot(self.tables, now)
+
+    def remember(self, table: str, item: Item) -> None:
+        """Tell the model of an item that is stored already."""
+        found = self.table(table)
+        found.remembered.put(found.identity(item), item)
+
+    def _verdicts(self, asked: Asked, now: float) -> list[Throttle | None]:
+        if not asked.write:
+            reads = self._gate.reads_together if asked.together else self._gate.reads
+            return reads(asked.works, now)
+        indexes = [index for table in asked.tables for index in table.index_resources()]
+        writes = self._gate.writes_together if asked.together else self._gate.writes
+        return writes(asked.works, indexes, now)
+
+    def _count_refusals(self, admission: Admission, now: float) -> None:
+        asked = admission.asked
+        for work, verdict in zip(asked.works, admission.verdicts, strict=True):
+            if verdict is not None:
+                self._count_refusal(work, verdict, now)
+        if admission.throttled:
+            for table in asked.tables:
+                table.resource.meter.advance(now)
+                table.resource.meter.refuse_request(admission.operation)
+
+    def _count_refusal(self, work: Work, throttle: Throttle, now: float) -> None:
+        resource = self.resource(throttle.table, throttle.index)
+        resource.meter.advance(now)
+        resource.meter.refuse(throttle, units_of(work))
+        if throttle.write and throttle.index is not None:
+            return  # insights don't count writes that an index held up
+        for arm, _, _, key, sort, _ in work[:1]:
+            if arm.resource is resource and key:
+                resource.insights.throttled(key, None if sort is None else str(sort), now)
+
+    def _correct(
+        self, admission: Admission, taken: Sequence[Work], final: list[Work], now: float
+    ) -> None:
+        admission.final = final
+        if final == taken:
+            return
+        charges = difference(taken, final)
+        take = take_writes if admission.asked.write else take_reads
+        take(charges, now, corrects=True)
+
+    def _resource(
+        self, settings: TableSettings, index: str | None, now: float, *, divides: bool = True
+    ) -> Resource:
+        own = next((one for one in settings.indexes if one.name == index), settings)
+        return Resource(
+            settings.name,
+            index,
+            own.throughput,
+            provisioned=settings.provisioned,
+            divides_collections=divides,
+            stored_bytes=settings.stored_bytes if index is None else 0,
+            limits=self.parameters,
+            random=self._random,
+            now=now,
+        )

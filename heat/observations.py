@@ -1,0 +1,65 @@
+"""Which keys a partition's traffic went to: an even sample over time, and the cut that divides it best."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+__all__ = ["Observations", "best_cut"]
+
+_MOST: Final = 512
+_LEAST: Final = 16
+
+Where = tuple[Any, ...]
+
+
+class Observations:
+    """The key of every n-th unit, n doubling whenever the sample is full: even over time, bounded in memory."""
+
+    __slots__ = ("_least_stride", "credit", "keys", "stride")
+
+    def __init__(self, stride: float) -> None:
+        self.keys: list[tuple[str, Any]] = []  # partition key, comparable sort key, oldest first
+        self.stride = self._least_stride = stride  # units from one kept key to the next
+        self.credit = 0.0  # units since the last key; callers look when it reaches the stride
+
+    def add(self, partition_key: str, sort_key: Any) -> None:
+        """Keep a key."""
+        self.credit %= self.stride
+        self.keys.append((partition_key, sort_key))
+        if len(self.keys) >= _MOST:
+            del self.keys[::2]
+            self.stride *= 2
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.keys.clear()
+        self.stride = self._least_stride
+        self.credit = 0.0
+
+
+def best_cut(
+    observed: Observations, place: Callable[[str, Any], Where], least_share: float
+) -> tuple[Where, float] | None:
+    """Return the position that best halves the traffic seen, and the share left of it; None where none does.
+
+    The cut is chosen by the older half of the sample and must also divide the newer half: neither one hot
+    item nor a sort key that only ever grows passes. `least_share` is what each side must get of both.
+    """
+    if len(observed.keys) < _LEAST:
+        return None
+    places = [place(*key) for key in observed.keys]
+    older, newer = places[: len(places) // 2], places[len(places) // 2 :]
+    cut, share = _halving(sorted(older))
+    later = sum(where < cut for where in newer) / len(newer)
+    if min(share, 1 - share, later, 1 - later) < least_share:
+        return None
+    return cut, (share + later) / 2
+
+
+def _halving(ordered: Sequence[Where]) -> tuple[Where, float]:
+    """Return, of all first positions of a right side, the one nearest to half, with the share left of it."""
+    middle = ordered[len(ordered) // 2]
+    first = bisect_left(ordered, middle)
+    following = next((at for at in range(first, len(ordered)) if ordered[at] > middle), first)
+    at = min(first, following, key=lambda index: abs(index / len(ordered) - 0.5))
+    return ordered[at], at / len(ordered)
