@@ -53,6 +53,8 @@ class DynamoDB:
         """Return DynamoDB's answer to a call."""
         if call.operation in DATA_PLANE:
             return await self._admit(call, self._forward)
+        if not _is_object(call.body):
+            return refusal(400, "SerializationException", "The request is not a JSON object.")
         if call.operation == "DescribeTable":
             return await self._describe(call)
         if call.operation in ("CreateTable", "UpdateTable", "DeleteTable"):
@@ -66,7 +68,7 @@ class DynamoDB:
     async def _forward(self, call: Call) -> Reply:
         reply = await self._engine(call)
         if not missing_table(reply):
-            return reply
+            return _in_shape(reply)
         names = tables_named(call.body)
         made = [await asyncio.to_thread(self._mirror.ensure, name) for name in sorted(names)]
         return await self._engine(call) if any(made) else reply
@@ -109,13 +111,29 @@ class DynamoDB:
         declared = await self._declared(call)
         if declared.status != 200:
             return declared
-        held = await self._forward(call)
+        # Under its name, for the engine takes no ARNs.
+        answer = json.loads(declared.body)
+        body = json.dumps({"TableName": answer["Table"]["TableName"]}).encode()
+        held = await self._forward(Call(call.operation, body, call.headers))
         if held.status != 200:
             return held
-        answer = json.loads(declared.body)
         _complete(answer["Table"], json.loads(held.body)["Table"])
         headers = {"Content-Type": "application/x-amz-json-1.0"}
         return Reply(200, json.dumps(answer).encode(), headers)
+
+
+def _in_shape(reply: Reply) -> Reply:
+    """The engine answers some malformed requests in plain text."""
+    if reply.status < 400 or reply.body.startswith(b"{"):
+        return reply
+    return refusal(400, "SerializationException", reply.body.decode(errors="replace"))
+
+
+def _is_object(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except ValueError:
+        return False
 
 
 def _works_on_items(operation: str) -> bool:
