@@ -171,7 +171,7 @@ def _set_modes(folder: Path) -> None:
 
 
 def _install(requirements: Path, target: Target, folder: Path) -> None:
-    command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-config"]
+    command = [sys.executable, "-m", "uv", "pip", "install", "--quiet"]
     command += ["--python", sys.executable, "--target", str(folder), "--link-mode", "copy"]
     if target.platform is not None:
         command += ["--python-platform", target.platform, "--python-version", target.python]
