@@ -6,7 +6,7 @@ from typing import TypeVar
 from spillway.runtime import Runtime
 from spillway.storage.port import OutcomeUnknownError, ThrottledError, UnreachableError
 
-__all__ = ["full_jitter", "retry_until"]
+__all__ = ["deadline_passed", "full_jitter", "retry_until"]
 
 T = TypeVar("T")
 
@@ -21,13 +21,21 @@ def full_jitter(
     return random() * min(cap, base * 2.0 ** min(attempt, 30))
 
 
+def deadline_passed() -> UnreachableError:
+    """Return the error of a request that is not sent because its time is up."""
+    return UnreachableError("DeadlinePassed", "not sent: the time given for it is up")
+
+
 def retry_until(deadline: float, task: Callable[[], T], runtime: Runtime) -> T:
     """Run a read again while it throttles or fails on its way; raises its last error at the deadline.
 
-    `deadline` is in seconds of `runtime.monotonic`. Not for writes: these answer event by event.
+    `deadline` is in seconds of `runtime.monotonic`; a task whose turn comes after it is not begun, so that many
+    tasks, a few at a time, end together. Not for writes: these answer event by event.
     """
     attempt = 0
     while True:
+        if runtime.monotonic() >= deadline:
+            raise deadline_passed()
         try:
             return task()
         except (ThrottledError, UnreachableError, OutcomeUnknownError):

@@ -12,6 +12,7 @@ from spillway.errors import InvalidInputError
 __all__ = ["canonical", "encode_payload"]
 
 _STRICT: Final = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+_MOST_LEVELS: Final = 254  # orjson's limit; readers in other languages have limits too
 
 
 def encode_payload(payload: Any) -> bytes:
@@ -35,17 +36,33 @@ def _encode_wide(payload: dict[str, Any], reason: str) -> bytes:
     """Encode what orjson refuses and JSON can hold: integers beyond 64 bits."""
     if "64-bit" not in reason:
         raise _invalid(_explain(reason))
+    _check_shape(payload)
     try:
         text = json.dumps(payload, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         return text.encode()
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError) as error:
         raise _invalid(_explain(str(error))) from error
+
+
+def _check_shape(payload: dict[str, Any]) -> None:
+    """Refuse what `json` takes and orjson does not: deeper levels, and keys that would become text."""
+    rest: list[tuple[Any, int]] = [(payload, 1)]
+    while rest:
+        value, level = rest.pop()
+        if level > _MOST_LEVELS and isinstance(value, dict | list | tuple):
+            raise _invalid(_explain("recursion"))
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                raise _invalid(_explain("keys must be text"))
+            rest.extend((each, level + 1) for each in value.values())
+        elif isinstance(value, list | tuple):
+            rest.extend((each, level + 1) for each in value)
 
 
 def _explain(reason: str) -> str:
     lowered = reason.lower()
     if "recursion" in lowered:
-        return "is nested too deeply: 254 levels at most"
+        return f"is nested too deeply: {_MOST_LEVELS} levels at most"
     if "surrogate" in lowered or "utf-8" in lowered:
         return "holds text that is not valid Unicode (a lone surrogate)"
     return f"can't be written as JSON: {reason}"

@@ -1,0 +1,254 @@
+"""An in-memory DynamoDB behind the port: atomic items, one index, the expressions that Spillway sends.
+
+It refuses what it does not know, so a new request shape fails loudly instead of passing by accident, and it
+keeps DynamoDB's limits: sizes of items, keys, batches and pages.
+"""
+
+import copy
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from spillway import keys
+from spillway.storage.port import ConditionFailedError, Item, RefusedError
+
+__all__ = ["EVENTS", "LAYOUTS", "MemoryTable", "item_bytes", "memory_table"]
+
+Response = dict[str, Any]
+
+EVENTS: Final = "events"
+LAYOUTS: Final = "layouts"
+
+_INDEXES: Final = {keys.INDEX_NAME: (keys.INDEX_PARTITION_KEY, keys.SORT_KEY)}
+_CONDITION: Final = "#p = :p AND #s BETWEEN :low AND :high"
+_ITEM_LIMIT: Final = 400 * 1024
+_PAGE_LIMIT: Final = 1024 * 1024
+_BATCH_LIMIT: Final = 16 * 1024 * 1024
+_KEY_LIMITS: Final = (2_048, 1_024)
+
+
+def memory_table() -> "MemoryTable":
+    """Return the two tables that a store needs."""
+    return MemoryTable(**{EVENTS: (keys.PARTITION_KEY, keys.SORT_KEY), LAYOUTS: (keys.LAYOUT_KEY,)})
+
+
+class MemoryTable:
+    """Tables by name; each item by its key. `counts` tells how often each operation was called."""
+
+    def __init__(self, **tables: tuple[str, ...]) -> None:
+        self._keys = tables
+        self.items: dict[str, dict[tuple[str, ...], Item]] = {name: {} for name in tables}
+        self.counts: dict[str, int] = {}
+        self.requests: list[tuple[str, Mapping[str, Any]]] = []
+
+    def __call__(self, operation: str, request: Mapping[str, Any], /) -> Response:
+        self.counts[operation] = self.counts.get(operation, 0) + 1
+        self.requests.append((operation, request))
+        method = getattr(self, f"_{_snake(operation)}", None)
+        if method is None:
+            raise RefusedError("UnknownOperationException", operation)
+        response: Response = method(copy.deepcopy(dict(request)))
+        return response
+
+    def requests_of(self, operation: str) -> list[Mapping[str, Any]]:
+        """Return what was asked of one operation, in order."""
+        return [request for name, request in self.requests if name == operation]
+
+    def calls(self) -> set[tuple[str, str]]:
+        """Return each (operation, table or table/index) that was called."""
+        return {
+            (operation, target)
+            for operation, request in self.requests
+            for target in _targets(request)
+        }
+
+    def forget_calls(self) -> None:
+        """Start counting anew; the items stay."""
+        self.counts.clear()
+        self.requests.clear()
+
+    def key_of(self, table: str, item: Item) -> tuple[str, ...]:
+        return tuple(item[name]["S"] for name in self._keys[table])
+
+    def _table(self, name: str) -> dict[tuple[str, ...], Item]:
+        if name not in self.items:
+            raise RefusedError("ResourceNotFoundException", f"no table {name}")
+        return self.items[name]
+
+    def _get_item(self, request: Response) -> Response:
+        table = request["TableName"]
+        item = self._table(table).get(self.key_of(table, request["Key"]))
+        return {} if item is None else {"Item": copy.deepcopy(item)}
+
+    def _put_item(self, request: Response) -> Response:
+        self._store(request["TableName"], request["Item"])
+        return {}
+
+    def _delete_item(self, request: Response) -> Response:
+        table = request["TableName"]
+        old = self._table(table).pop(self.key_of(table, request["Key"]), None)
+        return {"Attributes": old} if old and request.get("ReturnValues") == "ALL_OLD" else {}
+
+    def _check(self, table: str, item: Item) -> None:
+        _check_item(item)
+        index_key = [item[keys.INDEX_PARTITION_KEY]["S"]] if table == EVENTS else []
+        for values in (self.key_of(table, item), index_key):
+            for value, most in zip(values, _KEY_LIMITS, strict=False):
+                if not 1 <= len(value.encode()) <= most:
+                    raise _invalid("One or more parameter values were invalid: size of a key")
+
+    def _store(self, table: str, item: Item) -> None:
+        self._check(table, item)
+        self._table(table)[self.key_of(table, item)] = item
+
+    def _batch_write_item(self, request: Response) -> Response:
+        batches: Mapping[str, list[Item]] = {
+            table: [each["PutRequest"]["Item"] for each in writes]
+            for table, writes in request["RequestItems"].items()
+        }
+        for table, items in batches.items():
+            _check_batch([self.key_of(table, item) for item in items], items)
+            for item in items:  # an invalid item sinks its whole batch
+                self._check(table, item)
+        for table, items in batches.items():
+            for item in items:
+                self._store(table, item)
+        return {"UnprocessedItems": {}}
+
+    def _update_item(self, request: Response) -> Response:
+        table, key = request["TableName"], request["Key"]
+        names = request.get("ExpressionAttributeNames", {})
+        values = request.get("ExpressionAttributeValues", {})
+        stored = self._table(table)
+        old = stored.get(self.key_of(table, key))
+        condition = request.get("ConditionExpression")
+        if condition is not None and not _holds(condition, old, names, values):
+            code = "ConditionalCheckFailedException"
+            raise ConditionFailedError(code, "The conditional request failed")
+        item = copy.deepcopy(old) if old is not None else dict(key)
+        _apply(request["UpdateExpression"], item, names, values)
+        stored[self.key_of(table, key)] = item
+        return {}
+
+    def _query(self, request: Response) -> Response:
+        names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
+        assert request["KeyConditionExpression"] == _CONDITION
+        assert request["Limit"] >= 1
+        on_index = "IndexName" in request
+        if on_index and request.get("ConsistentRead"):
+            raise _invalid("Consistent reads are not supported on global secondary indexes")
+        partition_name, sort_name = names["#p"], names["#s"]
+        expected = (
+            _INDEXES[request["IndexName"]] if on_index else (keys.PARTITION_KEY, keys.SORT_KEY)
+        )
+        assert (partition_name, sort_name) == expected
+        low, high = values[":low"]["S"].encode(), values[":high"]["S"].encode()
+        if low > high:
+            raise _invalid("The BETWEEN operator requires upper bound to be greater than lower")
+        found = [
+            item
+            for item in self._table(request["TableName"]).values()
+            if item.get(partition_name) == values[":p"]
+            and low <= item[sort_name]["S"].encode() <= high
+        ]
+        return _page(found, sort_name, partition_name, request)
+
+
+def _targets(request: Mapping[str, Any]) -> Iterable[str]:
+    if "RequestItems" in request:
+        return list(request["RequestItems"])
+    index = request.get("IndexName")
+    return [request["TableName"] + (f"/index/{index}" if index else "")]
+
+
+def _page(found: list[Item], sort_name: str, partition_name: str, request: Response) -> Response:
+    """Return a page as DynamoDB cuts it: at the limit or 1 MB, with a position even if nothing follows the limit."""
+
+    def position(item: Item) -> tuple[bytes, str]:
+        return item[sort_name]["S"].encode(), item[keys.PARTITION_KEY]["S"]
+
+    forward = request.get("ScanIndexForward", True)
+    found.sort(key=position, reverse=not forward)
+    start = request.get("ExclusiveStartKey")
+    if start is not None:
+        at = position(start)
+        found = [
+            item for item in found if (position(item) > at if forward else position(item) < at)
+        ]
+    page: list[Item] = []
+    size = 0
+    for item in found:
+        if len(page) == request["Limit"] or size >= _PAGE_LIMIT:
+            break
+        page.append(item)
+        size += item_bytes(item)
+    response: Response = {"Items": copy.deepcopy(page), "Count": len(page)}
+    if page and (len(page) == request["Limit"] or len(page) < len(found)):
+        last = page[-1]
+        response["LastEvaluatedKey"] = {
+            name: last[name] for name in {keys.PARTITION_KEY, sort_name, partition_name}
+        }
+    return response
+
+
+def item_bytes(item: Item) -> int:
+    """Return an item's size as DynamoDB counts it, for the attribute types that Spillway stores."""
+    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+
+
+def _value_bytes(value: Mapping[str, Any]) -> int:
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return len(content.encode())
+    if kind == "N":
+        return (len(content.strip("-").replace(".", "")) + 1) // 2 + 1
+    if kind == "SS":
+        return sum(len(each.encode()) for each in content)
+    members = content if kind == "L" else content.values()
+    names = 0 if kind == "L" else sum(len(name.encode()) for name in content)
+    return 3 + names + sum(1 + _value_bytes(each) for each in members)
+
+
+def _check_item(item: Item) -> None:
+    if item_bytes(item) > _ITEM_LIMIT:
+        raise _invalid("Item size has exceeded the maximum allowed size")
+
+
+def _check_batch(written: list[tuple[str, ...]], items: list[Item]) -> None:
+    if not 1 <= len(items) <= 25:
+        raise _invalid("Member must have length less than or equal to 25")
+    if len(set(written)) < len(written):
+        raise _invalid("Provided list of item keys contains duplicates")
+    if sum(item_bytes(item) for item in items) > _BATCH_LIMIT:
+        raise _invalid("Request size exceeds 16 MB")
+
+
+def _invalid(message: str) -> RefusedError:
+    return RefusedError("ValidationException", message)
+
+
+def _snake(operation: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()
+
+
+def _holds(
+    condition: str, item: Item | None, names: Mapping[str, str], values: Mapping[str, Any]
+) -> bool:
+    absent = re.fullmatch(r"attribute_not_exists\((#\w+)\)", condition)
+    if absent:
+        return item is None or names[absent[1]] not in item
+    equal = re.fullmatch(r"(#\w+) = (:\w+)", condition)
+    assert equal, f"unknown condition: {condition}"
+    return item is not None and item.get(names[equal[1]]) == values[equal[2]]
+
+
+def _apply(
+    expression: str, item: Item, names: Mapping[str, str], values: Mapping[str, Any]
+) -> None:
+    for verb, body in re.findall(r"(SET|REMOVE) (.*?)(?= SET | REMOVE |$)", expression):
+        for action in body.split(", "):
+            if verb == "REMOVE":
+                item.pop(names[action], None)
+                continue
+            name, _, value = action.partition(" = ")
+            item[names[name]] = values[value]
