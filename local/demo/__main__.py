@@ -64,7 +64,7 @@ async def _tell(cloud: Cloud, display: Display, flights: Flights) -> int:
     async with aiohttp.ClientSession() as session:
         transport = Transport(session, cloud.api_url, perf_counter, timings.observe)
         story = Story(
-            client=Client(transport, Retries()),
+            client=Client(transport.send, Retries()),
             display=display,
             timings=timings,
             clock=perf_counter,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from local.demo.retries import Retries
-from local.demo.transport import Answer, ApiError, Transport
+from local.demo.transport import Answer, ApiError, Send
 
 __all__ = ["Client", "Event", "Order", "Refusal", "Source"]
 
@@ -35,11 +35,11 @@ class Refusal:
 
 
 class Client:
-    """Calls the API at a base URL, with retries where they can help."""
+    """Calls the API, with retries where they can help."""
 
-    def __init__(self, transport: Transport, retries: Retries) -> None:
-        """Take the way to the API, and how patiently to try."""
-        self._transport = transport
+    def __init__(self, send: Send, retries: Retries) -> None:
+        """Take the way to the API (`Transport.send`), and how patiently to try."""
+        self._send = send
         self._retries = retries
 
     async def write(self, events: Sequence[Event]) -> list[Refusal]:
@@ -56,7 +56,7 @@ class Client:
         refused: list[Refusal] = []
         pending = list(events)
         while True:
-            answer = await self._transport.send("POST", "/v1/events", body={"events": pending})
+            answer = await self._send("POST", "/v1/events", body={"events": pending})
             again, final = _outcome(answer, pending)
             refused += final
             if not again or not await pauses.pause(answer.retry_after):
@@ -113,7 +113,7 @@ class Client:
     async def _get(self, path: str, query: dict[str, str]) -> Any:
         pauses = self._retries.start()
         while True:
-            answer = await self._transport.send("GET", path, query=query)
+            answer = await self._send("GET", path, query=query)
             if answer.status == 200:
                 return answer.body
             if not answer.retryable or not await pauses.pause(answer.retry_after):

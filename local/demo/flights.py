@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,11 @@ __all__ = ["FLIGHTS_FILE", "Flight", "Flights", "event_batches", "read_flights"]
 
 FLIGHTS_FILE: Final = ROOT / "node_modules" / "vega-datasets" / "data" / "flights-3m.parquet"
 
+_ORDER: Final[Sequence[tuple[str, Literal["ascending"]]]] = (
+    ("code", "ascending"),
+    ("date", "ascending"),
+    ("row", "ascending"),
+)
 _DECODED: Final = 10_000  # rows that are Python objects at a time
 
 
@@ -92,9 +97,8 @@ def read_flights(path: Path, count: int) -> Flights:
     """
     table = pa.Table.from_batches(list(_batches(path, count))).unify_dictionaries()
     origins = cast("pa.DictionaryArray[Any, Any]", table.column("origin").combine_chunks())
-    table = table.append_column("code", [origins.indices])
-    keys = [(name, "ascending") for name in ("code", "date", "row")]
-    table = table.take(pc.sort_indices(table, sort_keys=keys))
+    table = table.append_column("code", origins.indices)
+    table = table.take(pc.sort_indices(table, sort_keys=_ORDER))
     return Flights(table.drop_columns("code"), _spans(table.column("code"), origins.dictionary))
 
 

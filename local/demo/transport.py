@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import aiohttp
 import orjson
 
-__all__ = ["Answer", "ApiError", "Observe", "Transport"]
+__all__ = ["Answer", "ApiError", "Observe", "Send", "Transport"]
 
 Observe = Callable[[str, float], None]
 """Is told the method and the seconds of each request that was answered."""
@@ -57,6 +57,16 @@ class ApiError(Exception):
         super().__init__(f"{answer.code} (status {answer.status}): {answer.message}")
         self.status = answer.status
         self.code = answer.code
+
+
+class Send(Protocol):
+    """A way to the API."""
+
+    async def __call__(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
+    ) -> Answer:
+        """Send one request; a failure of the network is an answer too, with status 0."""
+        ...
 
 
 class Transport:
