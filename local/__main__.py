@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _up(options: argparse.Namespace, progress: Progress) -> None:
     chosen = Options(port=options.port, data=options.data, deploys=options.deploy)
     state = State(options.state.resolve())
+    state.logs.mkdir(parents=True, exist_ok=True)
+    logging.basicConfig(filename=state.logs / "endpoint.log", level=logging.WARNING)
 
     def ready(status: Status) -> None:
         if not options.brief:

@@ -56,16 +56,17 @@ class Passthrough:
     async def relay(self, request: web.BaseRequest, path: str | None = None) -> web.StreamResponse:
         """Answer a request with what the emulated AWS says, `path` in place of its own if given."""
         try:
-            async with self._session.request(
+            answer = await self._session.request(
                 request.method,
                 URL(self._origin + (path or request.raw_path), encoded=True),
                 headers=_without(request.headers),
                 data=request.content if request.body_exists else None,
                 allow_redirects=False,
-            ) as answer:
-                return await _stream(request, answer)
+            )
         except ClientError as error:
             return web.json_response({"message": f"The emulated AWS failed: {error}"}, status=502)
+        async with answer:
+            return await _stream(request, answer)
 
     async def send(self, call: Call, path: str = "/") -> Reply:
         """Return the emulated AWS's reply to a call that was read whole."""

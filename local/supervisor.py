@@ -41,13 +41,13 @@ class Options:
 
 
 async def supervise(options: Options, state: State, progress: Progress, ready: Ready) -> None:
-    """Run a cloud until SIGINT or SIGTERM; call `ready` once it can be used.
+    """Run a cloud until SIGINT, SIGTERM or SIGHUP; call `ready` once it can be used.
 
     Raises:
         LocalCloudError: Something it needs is missing, taken or broken. Nothing is left running.
     """
     running = asyncio.ensure_future(_run(options, state, progress, ready))
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, _once(running.cancel))
     with suppress(asyncio.CancelledError):
         await running
