@@ -27,7 +27,11 @@ class Access:
 
 ACCESS: Final[Mapping[str, Access]] = {
     "ingest": Access(
-        events=("dynamodb:BatchWriteItem", "dynamodb:PutItem"),
+        events=("dynamodb:BatchWriteItem",),
+        layouts=("dynamodb:GetItem", "dynamodb:UpdateItem"),
+    ),
+    "admin": Access(
+        events=("dynamodb:DeleteItem",),
         layouts=("dynamodb:GetItem", "dynamodb:UpdateItem"),
     ),
     "query": Access(

@@ -16,17 +16,14 @@ from constructs import Construct
 
 from stacks.config import Stage
 
-__all__ = ["INGEST_ROUTES", "QUERY_ROUTES", "ServiceApi"]
+__all__ = ["ADMIN_ROUTES", "INGEST_ROUTES", "QUERY_ROUTES", "ServiceApi"]
 
 INGEST_ROUTES: Final = ("POST /v1/events",)
+ADMIN_ROUTES: Final = ("PUT /v1/layout", "DELETE /v1/events/one")
 QUERY_ROUTES: Final = (
     "GET /v1/events",
     "GET /v1/events/one",
-    "DELETE /v1/events/one",
-    "GET /v1/aggregates",
-    "GET /v1/export",
     "GET /v1/layout",
-    "PUT /v1/layout",
     "GET /v1/healthz",
     "GET /v1/openapi.json",
     "$default",  # every other path, so that its 404 has the shape of our errors
@@ -73,7 +70,7 @@ def _route_key(route: str) -> apigateway.HttpRouteKey:
 class ServiceApi(Construct):
     """One HTTP API in front of the functions, throttled, with an access log of its own."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  one function each
         self,
         scope: Construct,
         construct_id: str,
@@ -81,6 +78,7 @@ class ServiceApi(Construct):
         stage: Stage,
         ingest: lambda_.IFunction,
         query: lambda_.IFunction,
+        admin: lambda_.IFunction,
     ) -> None:
         """Build the API and its `$default` stage, routes included."""
         super().__init__(scope, construct_id)
@@ -93,6 +91,7 @@ class ServiceApi(Construct):
         self._authorizer = HttpIamAuthorizer() if stage.authorizer else None
         self._add_routes(INGEST_ROUTES, "Ingest", ingest)
         self._add_routes(QUERY_ROUTES, "Query", query)
+        self._add_routes(ADMIN_ROUTES, "Admin", admin)
         self._add_stage(stage)
         if not stage.authorizer:
             Validations.of(self).acknowledge(

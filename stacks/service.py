@@ -38,11 +38,18 @@ class ServiceStack(Stack):
             self, "ingest", stage=stage, code=code, environment=environment
         )
         self.query = ServiceFunction(self, "query", stage=stage, code=code, environment=environment)
+        self.admin = ServiceFunction(self, "admin", stage=stage, code=code, environment=environment)
         self.api = ServiceApi(
-            self, "Api", stage=stage, ingest=self.ingest.function, query=self.query.function
+            self,
+            "Api",
+            stage=stage,
+            ingest=self.ingest.function,
+            query=self.query.function,
+            admin=self.admin.function,
         )
 
-        for name, function in (("ingest", self.ingest), ("query", self.query)):
+        functions = (("ingest", self.ingest), ("query", self.query), ("admin", self.admin))
+        for name, function in functions:
             function.allow(
                 statements(
                     ACCESS[name],

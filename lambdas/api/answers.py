@@ -8,13 +8,28 @@ from aws_lambda_powertools.event_handler import Response
 from msgspec import UNSET
 
 from lambdas.api.errors import answer_json
-from lambdas.api.types import ErrorBody, EventOutput, IngestAnswer, RejectedEvent
+from lambdas.api.types import (
+    EpochOutput,
+    ErrorBody,
+    EventOutput,
+    IngestAnswer,
+    LayoutAnswer,
+    RejectedEvent,
+)
 from spillway import Event, Page, Rejected, WriteResult
 from spillway.keys import parse_sort_key
+from spillway.layouts.model import OPEN, START, Epoch, Layout
 from spillway.reading.stream import Record
-from spillway.timestamps import format_time
+from spillway.timestamps import format_epoch, format_time
 
-__all__ = ["answer_event", "answer_page", "answer_write", "escaped_size", "event_text"]
+__all__ = [
+    "answer_event",
+    "answer_layout",
+    "answer_page",
+    "answer_write",
+    "escaped_size",
+    "event_text",
+]
 
 
 def answer_write(result: WriteResult, *, ids_made: bool) -> Response[Any]:
@@ -95,3 +110,30 @@ def answer_event(event: Event) -> Response[Any]:
         sharding_key=UNSET if event.sharding_key is None else event.sharding_key,
     )
     return answer_json(HTTPStatus.OK, answer)
+
+
+def answer_layout(layout: Layout) -> Response[Any]:
+    """Answer a layout with its epochs."""
+    answer = LayoutAnswer(
+        series=layout.series,
+        version=layout.version,
+        number_of_shards=layout.current.shards,
+        index_shards=layout.current.index_shards,
+        last_updated=format_epoch(layout.last_updated),
+        epochs=[_epoch(epoch) for epoch in layout.epochs],
+        shard_history=list(layout.history),
+    )
+    return answer_json(HTTPStatus.OK, answer)
+
+
+def _epoch(epoch: Epoch) -> EpochOutput:
+    return EpochOutput(
+        id=epoch.id,
+        shards=epoch.fan_out,
+        index_shards=epoch.index_shards,
+        mode=epoch.mode,
+        bucket=epoch.bucket,
+        low=None if epoch.low == START else epoch.low,
+        close=None if epoch.close == OPEN else epoch.close,
+        horizon=epoch.horizon,
+    )

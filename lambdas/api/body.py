@@ -15,7 +15,7 @@ from lambdas.api.types import MAX_BODY_BYTES, MAX_EVENTS, EventInput, RawIngestR
 from spillway import Event, InvalidInputError
 from spillway.timestamps import parse_time
 
-__all__ = ["decode_body", "decode_event", "read_body"]
+__all__ = ["decode_body", "decode_event", "described", "read_body"]
 
 _request = msgspec.json.Decoder(RawIngestRequest)
 _event = msgspec.json.Decoder(EventInput)
@@ -100,16 +100,19 @@ def _events_of(body: bytes) -> list[bytes]:
     try:
         return [bytes(raw) for raw in _request.decode(body).events]
     except msgspec.ValidationError as error:
-        raise _bad_request(_described(error)) from error
+        raise _bad_request(described(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # One event may be what is wrong: part the body without decoding it.
         parts = _split_events(body)
         if parts is None:
-            raise _bad_request(f"the body is not valid JSON: {error}") from error
+            raise _bad_request(described(error)) from error
         return parts
 
 
-def _described(error: msgspec.ValidationError) -> str:
+def described(error: Exception) -> str:
+    """Say why a body as a whole can't be decoded: which field, or that it is no JSON."""
+    if not isinstance(error, msgspec.ValidationError):
+        return f"the body is not valid JSON: {error}"
     explained = _explained(str(error))
     return f"{explained.where or 'the body'}: {explained.reason}"
 

@@ -7,7 +7,13 @@ from typing import Any, Final
 import msgspec
 
 from lambdas.api import types
-from lambdas.api.parameters import EVENT_PARAMETERS, PAGE_PARAMETERS, Parameter
+from lambdas.api.parameters import (
+    EVENT_PARAMETERS,
+    IDENTITY_PARAMETERS,
+    LAYOUT_PARAMETERS,
+    PAGE_PARAMETERS,
+    Parameter,
+)
 
 __all__ = ["openapi_document"]
 
@@ -16,6 +22,9 @@ _TYPES: Final = (
     types.IngestAnswer,
     types.EventsPage,
     types.EventOutput,
+    types.LayoutRequest,
+    types.LayoutAnswer,
+    types.Deleted,
     types.ErrorAnswer,
     types.Health,
 )
@@ -40,15 +49,24 @@ def openapi_document() -> dict[str, Any]:
 
 def _paths() -> dict[str, Any]:
     missing = {"404": _answer("No such event", types.ErrorAnswer)}
+    unknown = {"404": _answer("Nothing was written to the series yet", types.ErrorAnswer)}
     return {
         "/v1/events": {
             "post": _INGEST,
-            "get": _get("Read a range in order", types.EventsPage, PAGE_PARAMETERS),
+            "get": _call("Read a range in order", types.EventsPage, PAGE_PARAMETERS),
         },
         "/v1/events/one": {
-            "get": _get("Read one event", types.EventOutput, EVENT_PARAMETERS, missing)
+            "get": _call("Read one event", types.EventOutput, EVENT_PARAMETERS, missing),
+            "delete": _call("Delete one event", types.Deleted, IDENTITY_PARAMETERS),
         },
-        "/v1/healthz": {"get": _get("Tell that the service answers", types.Health)},
+        "/v1/layout": {
+            "get": _call("Read a layout", types.LayoutAnswer, LAYOUT_PARAMETERS, unknown),
+            "put": {
+                **_call("Set shard counts", types.LayoutAnswer, LAYOUT_PARAMETERS),
+                "requestBody": _body(types.LayoutRequest),
+            },
+        },
+        "/v1/healthz": {"get": _call("Tell that the service answers", types.Health)},
         "/v1/openapi.json": {
             "get": {"summary": "This document", "responses": {"200": {"description": "OpenAPI"}}}
         },
@@ -59,11 +77,15 @@ def _answer(description: str, kind: type) -> dict[str, Any]:
     return {"description": description, "content": {"application/json": {"schema": _ref(kind)}}}
 
 
+def _body(kind: type) -> dict[str, Any]:
+    return {"required": True, "content": {"application/json": {"schema": _ref(kind)}}}
+
+
 def _ref(kind: type) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
-def _get(
+def _call(
     summary: str,
     answer: type,
     parameters: Sequence[Parameter] = (),

@@ -6,11 +6,22 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
+from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolver
+
 from spillway import InvalidInputError
 from spillway.reading.query import Order, Source
 from spillway.timestamps import parse_time
 
-__all__ = ["EVENT_PARAMETERS", "PAGE_PARAMETERS", "Parameter", "Parameters"]
+__all__ = [
+    "EVENT_PARAMETERS",
+    "IDENTITY_PARAMETERS",
+    "LAYOUT_PARAMETERS",
+    "MAX_LIMIT",
+    "PAGE_PARAMETERS",
+    "Parameter",
+    "Parameters",
+    "raw_query",
+]
 
 
 class Parameter(NamedTuple):
@@ -57,15 +68,21 @@ PAGE_PARAMETERS: Final = (
         {"type": "string", "enum": list(Source), "default": Source.AUTO},
     ),
 )
-EVENT_PARAMETERS: Final = (
+LAYOUT_PARAMETERS: Final = (_SERIES,)
+IDENTITY_PARAMETERS: Final = (
     _SERIES,
     Parameter("time", "The event's time, RFC 3339 with zone", _TIME, required=True),
     Parameter("id", "The event's id", _TEXT, required=True),
     _SHARDING_KEY._replace(description="The event's sharding key, where it has one"),
-    _CONSISTENT,
 )
+EVENT_PARAMETERS: Final = (*IDENTITY_PARAMETERS, _CONSISTENT)
 
 _NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+def raw_query(app: APIGatewayHttpResolver) -> str:
+    """Return the query string of the request being answered, as the client sent it."""
+    return str(app.current_event.raw_event.get("rawQueryString") or "")
 
 
 def _invalid(name: str, reason: str) -> InvalidInputError:

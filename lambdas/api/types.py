@@ -4,11 +4,14 @@ from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from spillway import Bucket, Mode
 from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES
 
 __all__ = [
     "MAX_BODY_BYTES",
     "MAX_EVENTS",
+    "Deleted",
+    "EpochOutput",
     "ErrorAnswer",
     "ErrorBody",
     "EventInput",
@@ -17,6 +20,8 @@ __all__ = [
     "Health",
     "IngestAnswer",
     "IngestRequest",
+    "LayoutAnswer",
+    "LayoutRequest",
     "RawIngestRequest",
     "RejectedEvent",
 ]
@@ -152,6 +157,49 @@ class EventsPage(Struct, frozen=True, kw_only=True):
     cursor: Annotated[
         str | None, Meta(description="Send it with the same query for the next page; null: no more")
     ]
+
+
+Count = Annotated[
+    int, Meta(description="1 to 256, a power of two (in random mode the table's may be any)")
+]
+
+
+class LayoutRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Counts to set; those left out stay as they are."""
+
+    number_of_shards: Count | None = None
+    index_shards: Count | None = None
+
+
+class EpochOutput(Struct, frozen=True, kw_only=True):
+    """A layout that may still cover stored events of times `low` to `close`."""
+
+    id: int
+    shards: int
+    index_shards: int
+    mode: Mode
+    bucket: Bucket
+    low: Annotated[Time | None, Meta(description="Least event time; null: any")]
+    close: Annotated[Time | None, Meta(description="Greatest event time; null: still in force")]
+    horizon: Annotated[float, Meta(description="Seconds ahead that writers may write under it")]
+
+
+class LayoutAnswer(Struct, frozen=True, kw_only=True):
+    """The shard counts in force for a series, and every epoch of its past."""
+
+    series: Series
+    version: int
+    number_of_shards: Count
+    index_shards: Count
+    last_updated: Time
+    epochs: list[EpochOutput]
+    shard_history: Annotated[list[str], Meta(examples=[["1561758912.000:1"]])]
+
+
+class Deleted(Struct, frozen=True, kw_only=True):
+    """Whether there was such an event."""
+
+    deleted: bool
 
 
 class Health(Struct, frozen=True, kw_only=True):

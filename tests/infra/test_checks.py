@@ -112,7 +112,7 @@ def test_the_endpoint_of_the_local_stage_can_be_chosen(tmp_path: Path) -> None:
         for resource in template["Resources"].values()
         if resource["Type"] == "AWS::Lambda::Function"
     ]
-    assert endpoints == ["http://127.0.0.1:9"] * 2
+    assert endpoints == ["http://127.0.0.1:9"] * 3
 
 
 def test_an_unknown_stage_is_one_sentence(tmp_path: Path) -> None:
