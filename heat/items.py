@@ -6,7 +6,7 @@ capacity units don't, so neither do these functions.
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Final
 
 __all__ = [
@@ -23,6 +23,7 @@ Value = Mapping[str, Any]
 Item = Mapping[str, Value]
 
 _LONGEST_NUMBER: Final = 21
+_EXACT: Final = Context(prec=64)  # numbers have up to 38 digits; the default context rounds to 28
 
 
 def item_bytes(item: Item) -> int:
@@ -75,7 +76,7 @@ def key_text(value: Value) -> str:
     content: str | None = value.get("S")
     if content is not None:
         return content
-    return str(Decimal(value["N"]).normalize()) if "N" in value else str(value["B"])
+    return str(_EXACT.normalize(Decimal(value["N"]))) if "N" in value else str(value["B"])
 
 
 def comparable(value: Value) -> Any:
@@ -91,7 +92,7 @@ def _utf8(text: str) -> int:
 
 
 def _signed_or_fraction(text: str) -> int:
-    sign, digits, exponent = Decimal(text).normalize().as_tuple()
+    sign, digits, exponent = _EXACT.normalize(Decimal(text)).as_tuple()
     if digits == (0,) or not isinstance(exponent, int):
         return 1
     pairs = (exponent + len(digits) - 1) // 2 - exponent // 2 + 1
