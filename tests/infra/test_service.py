@@ -60,7 +60,7 @@ def _stage(synthesis: Synthesis) -> Any:
 
 
 def test_the_service_has_these_functions_only(synthesis: Synthesis) -> None:
-    assert set(functions(synthesis)) == set(FUNCTIONS)
+    assert set(functions(synthesis)) == set(FUNCTIONS) == set(ACCESS)
 
 
 def test_functions_start_in_their_own_module(function: Resource, name: str) -> None:
