@@ -35,11 +35,14 @@ def encode_layout(layout: Layout) -> Item:
 
 def decode_layout(item: Item) -> Layout:
     """Read a layout item; KeyError or ValueError where it is not one of Spillway's."""
+    epochs = tuple(_decode_epoch(each["M"]) for each in item["epochs"]["L"])
+    if not epochs:
+        raise ValueError("it has no epochs")
     return Layout(
         series=item[LAYOUT_KEY]["S"],
         version=int(item["version"]["N"]),
         last_updated=float(item["last_updated"]["N"]),
-        epochs=tuple(_decode_epoch(each["M"]) for each in item["epochs"]["L"]),
+        epochs=epochs,
         history=tuple(sorted(item.get("shard_history", {}).get("SS", ()))),
     )
 
@@ -51,7 +54,7 @@ def _encode_epoch(epoch: Epoch) -> Item:
         "index_shards": {"N": str(epoch.index_shards)},
         "mode": {"S": epoch.mode.value},
         "bucket": {"S": epoch.bucket.value},
-        "horizon": {"N": f"{epoch.horizon:g}"},
+        "horizon": {"N": str(epoch.horizon)},
     }
     if epoch.low != START:
         item["low"] = {"S": epoch.low}
