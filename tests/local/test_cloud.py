@@ -1,5 +1,6 @@
 """Starting and stopping: nothing is lost that should stay, nothing stays that should go."""
 
+import json
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ import pytest
 from botocore.config import Config
 
 from local.children import LOOPBACK
+from local.clients import client_settings
 from local.cloud import Cloud, running, stop_cloud
 from local.engine import memory_folder
 from local.state import ROOT, State, Status
@@ -28,14 +30,8 @@ pytestmark = pytest.mark.cloud
 
 
 def client(endpoint: str) -> "DynamoDBClient":
-    made: DynamoDBClient = boto3.client(
-        "dynamodb",
-        endpoint_url=endpoint,
-        region_name="us-east-1",
-        aws_access_key_id="local",
-        aws_secret_access_key="local",  # noqa: S106
-        config=Config(retries={"mode": "standard", "total_max_attempts": 8}),
-    )
+    patient = Config(retries={"mode": "standard", "total_max_attempts": 8})
+    made: DynamoDBClient = boto3.client("dynamodb", config=patient, **client_settings(endpoint))
     return made
 
 
@@ -178,6 +174,29 @@ def test_a_missing_part_is_said_in_a_sentence_and_nothing_keeps_running(tmp_path
     assert failed.returncode == 1
     assert "/nowhere/ministack is missing or not executable: run `make setup`" in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+def test_a_stacks_table_on_disk_keeps_its_items_when_it_is_deployed_again(tmp_path: Path) -> None:
+    template = {
+        "Type": "AWS::DynamoDB::Table",
+        "Properties": {
+            "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        },
+    }
+    counts = []
+    for start in range(2):
+        with running(deploys=False, data=tmp_path) as started:
+            stacks = boto3.client("cloudformation", **started.client_settings())
+            body = json.dumps({"Resources": {"Kept": template}})
+            stacks.create_stack(StackName="stack", TemplateBody=body)
+            stacks.get_waiter("stack_create_complete").wait(StackName="stack")
+            dynamodb = client(started.endpoint_url)
+            (name,) = dynamodb.list_tables()["TableNames"]
+            dynamodb.put_item(TableName=name, Item={"PK": {"S": str(start)}})
+            counts.append(dynamodb.scan(TableName=name)["Count"])
+    assert counts == [1, 2]
 
 
 def test_tables_on_disk_are_there_at_the_next_start(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What passes through the one address of the local cloud."""
 
 import asyncio
+import gzip
 import json
 import os
 import statistics
@@ -51,6 +52,16 @@ def test_big_objects_stream_through_unchanged(cloud: Cloud) -> None:
     answer = objects.get_object(Bucket="bucket", Key="a b/c%20d")
     assert zlib.crc32(answer["Body"].read()) == zlib.crc32(content)
     assert objects.head_object(Bucket="bucket", Key="a b/c%20d")["ContentLength"] == 5_000_000
+
+
+def test_a_packed_body_stays_packed(cloud: Cloud) -> None:
+    path_style = Config(s3={"addressing_style": "path"})
+    objects = boto3.client("s3", config=path_style, **cloud.client_settings())
+    objects.create_bucket(Bucket="packed")
+    content = gzip.compress(b"text" * 100)
+    objects.put_object(Bucket="packed", Key="key", Body=content, ContentEncoding="gzip")
+    answer = objects.get_object(Bucket="packed", Key="key")
+    assert answer["Body"].read() == content
 
 
 def test_one_connection_carries_calls_of_all_kinds(connection: HTTPConnection) -> None:

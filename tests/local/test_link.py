@@ -100,18 +100,19 @@ def test_a_call_gives_up_on_an_engine_that_stays_away() -> None:
     assert reply.status == 503
 
 
-def test_a_cancelled_calls_connection_is_not_used_again() -> None:
+def test_a_cancelled_calls_connection_is_closed_and_not_used_again() -> None:
     asked = 0
+    closed = False
 
     async def slow_at_first(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal asked
+        nonlocal asked, closed
         asked += 1
         await read_request(reader)
         if asked > 1:
             writer.write(ANSWER)
             await writer.drain()
         else:
-            await reader.read()
+            closed = await reader.read() == b""
         writer.close()
 
     async def scenario() -> Reply:
@@ -123,3 +124,4 @@ def test_a_cancelled_calls_connection_is_not_used_again() -> None:
             return await link.send(CALL)
 
     assert asyncio.run(scenario()).status == 200
+    assert closed
