@@ -1,12 +1,12 @@
 """How long to wait before the next attempt, and reads that are tried again until a deadline."""
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from spillway.runtime import Runtime
-from spillway.storage.port import OutcomeUnknownError, ThrottledError, UnreachableError
+from spillway.storage.port import Call, OutcomeUnknownError, ThrottledError, UnreachableError
 
-__all__ = ["deadline_passed", "full_jitter", "retry_until"]
+__all__ = ["DeadlinePassedError", "call_until", "full_jitter", "retry_until"]
 
 T = TypeVar("T")
 
@@ -21,9 +21,25 @@ def full_jitter(
     return random() * min(cap, base * 2.0 ** min(attempt, 30))
 
 
-def deadline_passed() -> UnreachableError:
-    """Return the error of a request that is not sent because its time is up."""
-    return UnreachableError("DeadlinePassed", "not sent: the time given for it is up")
+class DeadlinePassedError(UnreachableError):
+    """The request was not sent, since the time given for it was up."""
+
+    def __init__(self) -> None:
+        super().__init__("DeadlinePassed", "not sent: the time given for it is up")
+
+
+def call_until(deadline: float, call: Call, runtime: Runtime) -> Call:
+    """Return a port that sends nothing after `deadline`, in seconds of `runtime.monotonic`.
+
+    A request under way at the deadline still ends as it does.
+    """
+
+    def guarded(operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+        if runtime.monotonic() >= deadline:
+            raise DeadlinePassedError
+        return call(operation, request)
+
+    return guarded
 
 
 def retry_until(deadline: float, task: Callable[[], T], runtime: Runtime) -> T:
@@ -35,7 +51,7 @@ def retry_until(deadline: float, task: Callable[[], T], runtime: Runtime) -> T:
     attempt = 0
     while True:
         if runtime.monotonic() >= deadline:
-            raise deadline_passed()
+            raise DeadlinePassedError
         try:
             return task()
         except (ThrottledError, UnreachableError, OutcomeUnknownError):

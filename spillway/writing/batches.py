@@ -13,11 +13,10 @@ from spillway.storage.port import (
     RefusedError,
     StorageError,
     ThrottledError,
-    UnreachableError,
 )
 from spillway.writing.preparation import PreparedEvent
 
-__all__ = ["BATCH_SIZE", "Addressed", "address", "send_batch", "skip_batch"]
+__all__ = ["BATCH_SIZE", "Addressed", "address", "send_batch"]
 
 BATCH_SIZE: Final = 25  # DynamoDB's limit; 25 items of 400 KB stay below its 16 MB a request
 
@@ -62,17 +61,6 @@ def send_batch(call: Call, table: str, batch: Sequence[Addressed]) -> list[Prepa
     return _failed(_matching(batch, unprocessed[table]), _UNPROCESSED)
 
 
-def skip_batch(batch: Sequence[Addressed]) -> list[PreparedEvent]:
-    """Return the events of a batch that was not sent, since the deadline had passed."""
-    for event, _ in batch:
-        event.failure = event.failure or _NOT_SENT
-    return [event for event, _ in batch]
-
-
-_NOT_SENT: Final = UnreachableError(
-    "DeadlinePassed", "the write's deadline passed before it was sent"
-)
-
 # UnprocessedItems carry no reason.
 _UNPROCESSED: Final = ThrottledError("UnprocessedItems", "DynamoDB did not process the item")
 
@@ -89,7 +77,7 @@ def _key(item: Item) -> tuple[str, str]:
 def _failed(batch: Sequence[Addressed], error: StorageError) -> list[PreparedEvent]:
     unknown = isinstance(error, OutcomeUnknownError)
     for event, item in batch:
-        event.failure = error
+        event.fail(error)
         if unknown:
             event.outcome_unknown = True
             event.unsettled = item

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from spillway import keys
+from spillway.backoff import DeadlinePassedError
 from spillway.errors import InvalidInputError
 from spillway.event import (
     MAX_ID_BYTES,
@@ -65,6 +66,11 @@ class PreparedEvent:
     outcome_unknown: bool = False
     shard: int | None = None
     unsettled: Item | None = None
+
+    def fail(self, error: StorageError) -> None:
+        """Note why it is not known to be stored; a deadline that passed does not hide what went wrong before."""
+        if self.failure is None or not isinstance(error, DeadlinePassedError):
+            self.failure = error
 
 
 class Admission:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
+from spillway.backoff import DeadlinePassedError
 from spillway.layouts.model import Epoch, Snapshot
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
@@ -28,23 +29,23 @@ class Router:
         self._runtime = runtime
 
     def address(
-        self, pending: Sequence[PreparedEvent]
+        self, pending: Sequence[PreparedEvent], deadline: float
     ) -> tuple[list[Addressed], list[PreparedEvent]]:
-        """Give every event its keys; those whose layout can't be had are left, with the failure."""
+        """Give every event its keys; those whose layout can't be had before the deadline are left, with the failure."""
         by_series: dict[str, list[PreparedEvent]] = {}
         for event in pending:
             by_series.setdefault(event.series, []).append(event)
         addressed: list[Addressed] = []
         left: list[PreparedEvent] = []
-        snapshots = self._for_each(by_series, self._layouts.to_write)
+        snapshots = self._for_each(by_series, self._layouts.to_write, deadline)
         for snapshot, events in zip(snapshots, by_series.values(), strict=True):
             if isinstance(snapshot, Snapshot):
-                left += self._under(snapshot, events, addressed)
+                left += self._under(snapshot, events, addressed, deadline)
             else:
                 left += _failed(events, snapshot)
         return addressed, left
 
-    def widen(self, left: Iterable[PreparedEvent]) -> None:
+    def widen(self, left: Iterable[PreparedEvent], deadline: float) -> None:
         """Lower the marks of epochs in force where old events throttle under retired ones with fewer shards.
 
         The mark goes down before such an event is written under the epoch, so that readers open its shards.
@@ -54,7 +55,7 @@ class Router:
             if isinstance(event.failure, ThrottledError):
                 time = earliest.get(event.series, event.time)
                 earliest[event.series] = min(time, event.time)
-        self._for_each(earliest, lambda series: self._widen(series, earliest[series]))
+        self._for_each(earliest, lambda series: self._widen(series, earliest[series]), deadline)
 
     def _widen(self, series: str, time: str) -> Snapshot:
         snapshot = self._layouts.to_write(series)
@@ -71,14 +72,18 @@ class Router:
         return min(time, format_epoch(now - max(2 * age, _DAY)))
 
     def _under(
-        self, snapshot: Snapshot, events: list[PreparedEvent], addressed: list[Addressed]
+        self,
+        snapshot: Snapshot,
+        events: list[PreparedEvent],
+        addressed: list[Addressed],
+        deadline: float,
     ) -> list[PreparedEvent]:
         """Address events of one series; reload once for events that lie beyond the snapshot's reach."""
         beyond = self._place(snapshot, events, addressed)
         if not beyond:
             return []
         series = beyond[0].series
-        reloaded = self._for_each([series], self._layouts.reload)[0]
+        reloaded = self._for_each([series], self._layouts.reload, deadline)[0]
         if not isinstance(reloaded, Snapshot):
             return _failed(beyond, reloaded)
         still = self._place(reloaded, beyond, addressed)
@@ -111,9 +116,11 @@ class Router:
             event.shard = None
 
     def _for_each(
-        self, series: Iterable[str], load: Callable[[str], Snapshot]
+        self, series: Iterable[str], load: Callable[[str], Snapshot], deadline: float
     ) -> list[Snapshot | StorageError]:
         def attempt(one: str) -> Snapshot | StorageError:
+            if self._runtime.monotonic() >= deadline:
+                return DeadlinePassedError()
             try:
                 return load(one)
             except StorageError as error:
@@ -124,5 +131,5 @@ class Router:
 
 def _failed(events: Sequence[PreparedEvent], error: StorageError) -> list[PreparedEvent]:
     for event in events:
-        event.failure = error
+        event.fail(error)
     return list(events)

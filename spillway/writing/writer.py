@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from spillway.backoff import full_jitter
+from spillway.backoff import call_until, full_jitter
 from spillway.errors import InvalidInputError
 from spillway.event import Event
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
 from spillway.settings import Settings
 from spillway.storage.port import Call, RefusedError
-from spillway.writing.batches import BATCH_SIZE, Addressed, send_batch, skip_batch
+from spillway.writing.batches import BATCH_SIZE, send_batch
 from spillway.writing.payload import canonical
 from spillway.writing.preparation import Admission, PreparedEvent
 from spillway.writing.result import Rejected, WriteResult, reject_input, reject_storage
@@ -45,7 +45,7 @@ class Writer:
                 rejected += _reject(pending)
                 break
             if pending:
-                self._router.widen(pending)
+                self._router.widen(pending, deadline)
                 self._runtime.sleep(delay)
         rejected.sort(key=lambda each: each.index)
         return WriteResult(
@@ -75,19 +75,14 @@ class Writer:
 
     def _attempt(self, pending: Sequence[PreparedEvent], deadline: float) -> list[PreparedEvent]:
         """Try to write all pending events once, in parallel; return those that are not known to be stored."""
-        addressed, left = self._router.address(pending)
+        addressed, left = self._router.address(pending, deadline)
         batches = [
             addressed[start : start + BATCH_SIZE] for start in range(0, len(addressed), BATCH_SIZE)
         ]
-        send = partial(self._send, deadline)
+        send = partial(send_batch, call_until(deadline, self._call, self._runtime), self._table)
         for failed in self._runtime.parallel([partial(send, batch) for batch in batches]):
             left += failed
         return left
-
-    def _send(self, deadline: float, batch: Sequence[Addressed]) -> list[PreparedEvent]:
-        if self._runtime.monotonic() >= deadline:
-            return skip_batch(batch)
-        return send_batch(self._call, self._table, batch)
 
 
 def _merge(first: PreparedEvent, again: PreparedEvent) -> None:
