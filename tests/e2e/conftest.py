@@ -1,0 +1,29 @@
+"""One local cloud with the stacks deployed, for all tests of this folder."""
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+
+from local.cloud import Cloud, running
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+
+@pytest.fixture(scope="session")
+def cloud() -> Generator[Cloud]:
+    with running() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def url(cloud: Cloud) -> str:
+    return cloud.api_url
+
+
+@pytest.fixture(scope="session")
+def dynamodb(cloud: Cloud) -> "DynamoDBClient":
+    made: DynamoDBClient = boto3.client("dynamodb", **cloud.client_settings())
+    return made

@@ -1,0 +1,63 @@
+"""The main job as a user starts it: its last words, its exit code, and that it leaves nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Event
+
+import pytest
+
+from local.state import ROOT
+from tests.local.processes import descendants, gone
+
+pytestmark = [pytest.mark.cloud, pytest.mark.xdist_group("deployed")]
+
+
+@contextmanager
+def demo(flights: str) -> Generator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "local.demo"], cwd=ROOT, env={**os.environ, "FLIGHTS": flights},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_the_demo_ends_with_all_flights_verified() -> None:
+    with demo("300") as process:
+        output, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (0, "")
+    assert output.splitlines()[-1] == "verified: 300 of 300"
+    for words in ("order=asc", "order=desc", "sharding_key=", "events/s", "p99"):
+        assert words in output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_demo_that_is_interrupted_stops_everything(number: signal.Signals) -> None:
+    with demo("1000") as process:
+        started: set[int] = set()
+        for _ in range(600):
+            started = descendants(process.pid)
+            if len(started) >= 4:  # the cloud, its engine, the emulated AWS, a command of the CDK
+                break
+            Event().wait(0.05)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert len(started) >= 4
+    assert process.returncode == 130
+    assert errors.startswith("demo: interrupted")
+    assert gone(started)
+
+
+@pytest.mark.parametrize("flights", ["many", "0", "3000001"])
+def test_a_wrong_number_of_flights_is_refused_at_once(flights: str) -> None:
+    with demo(flights) as process:
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (1, "")
+    assert errors.startswith("demo: FLIGHTS: ")
+    assert "Traceback" not in errors
