@@ -50,8 +50,8 @@ class ReadQuery:
     @property
     def binding(self) -> str:
         """What a cursor belongs to: everything that decides which events come in which order."""
-        parts = (self.series, self.start, self.end, self.order.value, self.sharding_key or "")
-        return "\0".join(parts)
+        parts = (self.series, self.start, self.end, self.order.value, self.sharding_key)
+        return repr(parts)  # quoted: names may hold any separator
 
     @classmethod
     def checked(  # noqa: PLR0913  the read's own parameters
@@ -107,7 +107,9 @@ def check_identity(series: str, time: datetime, event_id: str, sharding_key: str
     return SortKey(_time("time", time), sharding_key, event_id)
 
 
-def _check_text(field: str, value: str, most: int) -> None:
+def _check_text(field: str, value: object, most: int) -> None:
+    if not isinstance(value, str):
+        raise InvalidInputError("invalid_query", field, "must be text")
     try:
         size = len(value.encode())
     except UnicodeEncodeError as error:
@@ -116,7 +118,9 @@ def _check_text(field: str, value: str, most: int) -> None:
         raise InvalidInputError("invalid_query", field, f"must be 1 to {most:,} bytes of UTF-8")
 
 
-def _time(field: str, value: datetime) -> str:
+def _time(field: str, value: object) -> str:
+    if not isinstance(value, datetime):
+        raise InvalidInputError("invalid_query", field, "must be a datetime")
     try:
         return format_time(value)
     except ValueError as error:
