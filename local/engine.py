@@ -1,14 +1,11 @@
 """The DynamoDB engine: where dynoxide is found, how it starts, and one to use by itself."""
 
-import os
 import shutil
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
 
 from local.children import (
     LOOPBACK,
@@ -21,13 +18,13 @@ from local.children import (
 )
 from local.clients import ClientSettings, client_settings
 from local.errors import LocalCloudError
+from local.scratch import scratch_folder
 
 __all__ = [
     "Engine",
     "engine_command",
     "find_engine",
     "is_engine",
-    "memory_folder",
     "running_engine",
 ]
 
@@ -66,14 +63,6 @@ def find_engine() -> Path:
     return Path(on_path)
 
 
-def memory_folder() -> Path:
-    """Return where files live in memory on this machine, else the folder for temporary files."""
-    shared = Path("/dev/shm")  # noqa: S108  # only as the parent of private folders
-    if sys.platform == "linux" and os.access(shared, os.W_OK):
-        return shared
-    return Path(gettempdir())
-
-
 def engine_command(program: Path, port: int, database: Path) -> list[str]:
     """Return the command line of an engine that keeps its tables in the file `database`."""
     return [str(program), "--host", LOOPBACK, "--port", str(port), "--db-path", str(database)]
@@ -90,8 +79,8 @@ def running_engine(database: Path | None = None) -> Generator[Engine]:
     Raises:
         LocalCloudError: The engine is missing or does not start.
     """
-    with TemporaryDirectory(prefix="spillway-engine-", dir=memory_folder()) as folder:
-        child, port = _start(database or Path(folder) / "engine.db", Path(folder) / "engine.log")
+    with scratch_folder() as folder:
+        child, port = _start(database or folder / "engine.db", folder / "engine.log")
         try:
             yield Engine(url=f"http://{LOOPBACK}:{port}", pid=child.pid)
         finally:

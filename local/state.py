@@ -1,23 +1,19 @@
 """The files of one local cloud: where it says what it is, and that it runs."""
 
-import fcntl
 import json
 import os
-import shutil
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from local.engine import memory_folder
 from local.errors import LocalCloudError
+from local.scratch import take_lock
 
-__all__ = ["DEFAULT_FOLDER", "ROOT", "State", "Status", "scratch_folder"]
+__all__ = ["DEFAULT_FOLDER", "ROOT", "State", "Status"]
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_FOLDER = ROOT / ".local"
-_SCRATCH = "spillway-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ class State:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._pid.open("a+") as file:
-            if not _lock(file.fileno()):
+            if not take_lock(file.fileno()):
                 raise LocalCloudError(
                     f"A local cloud of this folder runs already (process {self.pid()}):"
                     " `make down` stops it."
@@ -95,7 +91,7 @@ class State:
         """Return the process that runs the cloud, None where none does."""
         try:
             with self._pid.open() as file:
-                if _lock(file.fileno()):
+                if take_lock(file.fileno()):
                     return None
                 return int(file.read() or 0) or None
         except FileNotFoundError:
@@ -113,38 +109,6 @@ class State:
             return Status(**json.loads(self._status.read_text()))
         except FileNotFoundError:
             return None
-
-
-@contextmanager
-def scratch_folder() -> Generator[Path]:
-    """Make a folder in memory for one run, and remove what killed runs left there."""
-    for folder in memory_folder().glob(_SCRATCH + "*"):
-        if _abandoned(folder / "lock"):
-            shutil.rmtree(folder, ignore_errors=True)
-    with (
-        TemporaryDirectory(
-            prefix=_SCRATCH, dir=memory_folder(), ignore_cleanup_errors=True
-        ) as name,
-        (Path(name) / "lock").open("w") as lock,
-    ):
-        _lock(lock.fileno())
-        lock.write(str(os.getpid()))  # after the lock: an empty file is not abandoned but new
-        lock.flush()
-        yield Path(name)
-
-
-def _abandoned(lock: Path) -> bool:
-    with suppress(OSError), lock.open() as file:
-        return _lock(file.fileno()) and file.read() != ""
-    return False
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _replace(path: Path, text: str) -> None:

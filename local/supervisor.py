@@ -23,7 +23,8 @@ from local.ministack import MiniStack
 from local.mirror import Mirror
 from local.passthrough import Passthrough
 from local.progress import Progress
-from local.state import State, Status, scratch_folder
+from local.scratch import scratch_folder
+from local.state import State, Status
 
 __all__ = ["Options", "Ready", "supervise"]
 

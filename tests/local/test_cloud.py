@@ -19,7 +19,7 @@ from botocore.config import Config
 from local.children import LOOPBACK
 from local.clients import client_settings
 from local.cloud import Cloud, running, stop_cloud
-from local.engine import memory_folder
+from local.scratch import memory_folder
 from local.state import ROOT, State, Status
 from tests.local.processes import alive, descendants, gone
 
