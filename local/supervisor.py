@@ -94,11 +94,12 @@ class _Parts:
     def __init__(self, options: Options, state: State, scratch: Path, url: str) -> None:
         folder = options.data or scratch
         folder.mkdir(parents=True, exist_ok=True)
+        logs = {name: state.logs / f"{name}.log" for name in ("engine", "ministack")}
+        for old in logs.values():  # a restart adds to a log, a new cloud begins it
+            old.unlink(missing_ok=True)
         self.engine_port = free_port()
-        self.engine = EngineKeeper(
-            self.engine_port, folder / "engine.db", state.logs / "engine.log"
-        )
-        self.aws = MiniStack(free_port(), url, scratch, state.logs / "ministack.log")
+        self.engine = EngineKeeper(self.engine_port, folder / "engine.db", logs["engine"])
+        self.aws = MiniStack(free_port(), url, scratch, logs["ministack"])
 
     async def start(self) -> None:
         await asyncio.gather(self.engine.start(), self.aws.start())
