@@ -1,7 +1,12 @@
 """How a layout may change: pure functions from one layout to the next.
 
-Each returns the layout it was given where nothing has to change, so that repeating a change is harmless. Intervals
-that are stored never move, but for the low mark of the epoch in force, which may only go down.
+Each returns the very layout it was given where nothing has to change, so that repeating a change is harmless. Intervals
+that are stored never move, but for the low mark of the epoch in force, which may only go down. The store counts versions.
+
+A succession takes two writes. The first begins the new epoch and leaves the retired one open: nobody can know when
+that write will take effect, since whoever sends it may be frozen first, and until it does writers may load the old
+epoch and write `horizon` seconds ahead under it. Once the new epoch has been seen in the table, the clock tells
+a time after which no writer can have loaded the old one as in force, and the second write closes it by that.
 """
 
 import math
@@ -9,11 +14,11 @@ from dataclasses import replace
 from typing import Final
 
 from spillway.layouts.item import history_entry
-from spillway.layouts.model import START, Epoch, Layout
+from spillway.layouts.model import OPEN, START, Epoch, Layout
 from spillway.settings import Settings, check_counts
 from spillway.timestamps import format_epoch, to_epoch
 
-__all__ = ["first_layout", "folded", "lowered", "succeeded"]
+__all__ = ["first_layout", "folded", "lowered", "settled", "succeeded"]
 
 _HISTORY: Final = 50  # changes kept for people
 
@@ -48,8 +53,7 @@ def succeeded(
 ) -> Layout:
     """Return the layout with the epoch in force retired and a new one begun; a count that is None stays as it is.
 
-    The retired epoch closes its own `horizon` after now: a writer that loaded it just before may write that far ahead.
-    The new one reaches `Settings.slack` back, for events that are on their way, takes bucket size and horizon from
+    The retired epoch stays open until `settled` closes it. The new one reaches `Settings.slack` back, for events that are on their way, takes bucket size and horizon from
     the settings, and keeps the mode of the series. `now` is in epoch seconds. ValueError where a count does not fit.
     """
     current = layout.current
@@ -63,7 +67,6 @@ def succeeded(
         return layout
     check_counts(wanted.mode, wanted.shards, wanted.index_shards)
     at = _stamp(layout, now)
-    retired = replace(current, close=format_epoch(at + current.horizon))
     begun = replace(
         wanted,
         id=current.id + 1,
@@ -75,12 +78,25 @@ def succeeded(
         history = (*history, history_entry(at, begun.shards))[-_HISTORY:]
     changed = replace(
         layout,
-        version=layout.version + 1,
         last_updated=at,
-        epochs=(*layout.epochs[:-1], retired, begun),
+        epochs=(*layout.epochs, begun),
         history=history,
     )
     return folded(changed, settings.most_epochs)
+
+
+def settled(layout: Layout, now: float) -> Layout:
+    """Return the layout with every retired epoch closed: its own `horizon` after `now`.
+
+    `now` is the wall clock read after the layout had been: writers load before that, or load the successor.
+    """
+    if layout.is_settled:
+        return layout
+    closed = (
+        replace(epoch, close=format_epoch(now + epoch.horizon)) if epoch.close == OPEN else epoch
+        for epoch in layout.epochs[:-1]
+    )
+    return replace(layout, epochs=(*closed, layout.current), last_updated=_stamp(layout, now))
 
 
 def lowered(layout: Layout, epoch_id: int, time: str, now: float) -> Layout:
@@ -90,16 +106,15 @@ def lowered(layout: Layout, epoch_id: int, time: str, now: float) -> Layout:
         return layout
     return replace(
         layout,
-        version=layout.version + 1,
         last_updated=_stamp(layout, now),
         epochs=(*layout.epochs[:-1], replace(current, low=time)),
     )
 
 
 def folded(layout: Layout, most_epochs: int) -> Layout:
-    """Return the layout with at most `most_epochs` epochs, the version unchanged.
+    """Return the layout with at most `most_epochs` epochs, or as few as can be.
 
-    Folds adjacent retired epochs into one that covers what either did, the pair first whose union adds the least
+    Folds adjacent closed epochs into one that covers what either did, the pair first whose union adds the least
     shards x time to what reads open. Epochs of different mode or bucket size are never folded.
     """
     epochs = list(layout.epochs)
@@ -109,11 +124,12 @@ def folded(layout: Layout, most_epochs: int) -> Layout:
             break
         at = min(pairs, key=lambda at: _added_cost(epochs[at], epochs[at + 1]))
         epochs[at : at + 2] = [_union(epochs[at], epochs[at + 1])]
-    return replace(layout, epochs=tuple(epochs))
+    return layout if len(epochs) == len(layout.epochs) else replace(layout, epochs=tuple(epochs))
 
 
 def _may_fold(older: Epoch, newer: Epoch) -> bool:
-    return older.mode is newer.mode and older.bucket is newer.bucket
+    closed = OPEN not in {older.close, newer.close}
+    return closed and older.mode is newer.mode and older.bucket is newer.bucket
 
 
 def _union(older: Epoch, newer: Epoch) -> Epoch:

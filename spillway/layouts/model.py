@@ -14,7 +14,7 @@ from spillway.timestamps import format_epoch
 __all__ = ["OPEN", "START", "Epoch", "Layout", "Snapshot"]
 
 START: Final = ""  # sorts before every time: the first epoch has no least time
-OPEN: Final = "~"  # sorts after every time: the epoch in force has no greatest time yet
+OPEN: Final = "~"  # sorts after every time: no greatest time is fixed yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Epoch:
         bucket: time buckets in the index's partition key.
         low: least event time that may lie under the epoch, START for the first.
         horizon: seconds ahead of its snapshot that a writer may write under the epoch.
-        close: greatest event time, fixed when the epoch was retired; OPEN while it is in force.
+        close: greatest event time, fixed once the epoch is known to be retired; OPEN until then.
         earlier_shards: other counts that events may lie under, oldest first, where older epochs were folded in.
     """
 
@@ -81,6 +81,11 @@ class Layout:
         """The epoch in force."""
         return self.epochs[-1]
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether every retired epoch is closed."""
+        return all(epoch.close != OPEN for epoch in self.epochs[:-1])
+
     def covering(self, time: str) -> Iterator[Epoch]:
         """Yield the epochs that may hold an event of this time, newest first."""
         return (epoch for epoch in reversed(self.epochs) if epoch.covers(time))
@@ -107,8 +112,8 @@ class Snapshot:
     def writable_until(self, clock_error: float) -> str:
         """Return the latest event time that may be written under the epoch in force by this snapshot.
 
-        A retired epoch closes `horizon` seconds after its retirement, and the snapshot was in force at
-        `loaded_at`; the clocks of whoever loads and whoever retires may each be off by `clock_error` seconds.
+        A retired epoch closes `horizon` seconds after a time at which it was out of force, and it was in force at
+        `loaded_at` or later; the clocks of whoever loads and whoever closes may each be off by `clock_error` seconds.
         """
         return format_epoch(self.loaded_at + self.layout.current.horizon - 2 * clock_error)
 

@@ -1,16 +1,18 @@
 """Where writers and readers get layouts from: the process cache while a snapshot is young, else the layout table."""
 
-from functools import partial
+from typing import Final
 
 from spillway.layouts.cache import LayoutCache
 from spillway.layouts.changes import lowered, succeeded
 from spillway.layouts.model import Layout, Snapshot
-from spillway.layouts.store import Change, LayoutStore
+from spillway.layouts.store import LayoutStore
 from spillway.runtime import Runtime
 from spillway.settings import Settings
 from spillway.storage.port import Call
 
 __all__ = ["LayoutSource"]
+
+_SETTLE_AFTER: Final = 5.0  # seconds in which whoever begins an epoch also closes the one before
 
 
 class LayoutSource:
@@ -32,8 +34,15 @@ class LayoutSource:
         return self._cache.fresh(series) or self.reload(series)
 
     def reload(self, series: str) -> Snapshot:
-        """Return a snapshot by a strongly consistent read; creates the layout of a new series."""
-        return self._kept(self._store.read_or_create(series))
+        """Return a snapshot by a strongly consistent read; creates the layout of a new series.
+
+        Settles a succession whose author did not live to do so.
+        """
+        snapshot = self._store.read_or_create(series)
+        waited = snapshot.loaded_at - snapshot.layout.last_updated
+        if not snapshot.layout.is_settled and waited > _SETTLE_AFTER:
+            snapshot = self._store.settle(series)
+        return self._kept(snapshot)
 
     def read(self, series: str) -> Layout | None:
         """Return the layout by a strongly consistent read, None where the series has none."""
@@ -45,25 +54,25 @@ class LayoutSource:
         snapshot = self._cache.fresh(series)
         return self.read(series) if snapshot is None else snapshot.layout
 
-    def change(self, series: str, change: Change) -> Snapshot:
-        """Change the layout in the table; see `LayoutStore.change`."""
-        return self._kept(self._store.change(series, change))
-
     def lower(self, series: str, epoch_id: int, time: str) -> Snapshot:
         """Lower the mark of the epoch in force to `time`, if it is still the one named; return what is in force."""
-        now = self._now()
-        return self.change(series, partial(lowered, epoch_id=epoch_id, time=time, now=now))
+
+        def change(layout: Layout, now: float) -> Layout:
+            return lowered(layout, epoch_id, time, now)
+
+        return self._kept(self._store.change(series, change))
 
     def set_counts(self, series: str, *, shards: int | None, index_shards: int | None) -> Snapshot:
-        """Begin an epoch with these counts, up or down; None keeps a count. No change where they are in force."""
-        begin = partial(
-            succeeded,
-            settings=self._settings,
-            now=self._now(),
-            shards=shards,
-            index_shards=index_shards,
-        )
-        return self.change(series, begin)
+        """Begin an epoch with these counts, up or down; None keeps a count. No change where they are in force.
+
+        Two changes where there is one: the succession, and the close of the epoch that it retires.
+        """
+
+        def change(layout: Layout, now: float) -> Layout:
+            return succeeded(layout, self._settings, now, shards=shards, index_shards=index_shards)
+
+        self._kept(self._store.change(series, change))
+        return self._kept(self._store.settle(series))
 
     def _kept(self, snapshot: Snapshot) -> Snapshot:
         self._cache.keep(snapshot)

@@ -1,10 +1,11 @@
 """Layouts in their table: read strongly, created once and changed one after the other, however many try."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from spillway.keys import LAYOUT_INDEX_KEY, LAYOUT_KEY
-from spillway.layouts.changes import first_layout
+from spillway.layouts.changes import first_layout, settled
 from spillway.layouts.item import decode_layout, encode_layout
 from spillway.layouts.model import Layout, Snapshot
 from spillway.settings import Settings
@@ -12,8 +13,8 @@ from spillway.storage.port import Call, ConditionFailedError, Item, StorageError
 
 __all__ = ["Change", "LayoutContendedError", "LayoutStore"]
 
-Change = Callable[[Layout], Layout]
-"""A change of a layout; returns the layout it is given where nothing has to change."""
+Change = Callable[[Layout, float], Layout]
+"""A change of a layout at a wall clock; returns the very layout it is given where nothing has to change."""
 
 _MOST_ATTEMPTS: Final = 20
 
@@ -57,17 +58,23 @@ class LayoutStore:
         """Apply a change to the layout in force and return the outcome; creates the layout of a new series first.
 
         The write is conditional on the version that was read strongly. Whoever loses a race reads again and applies
-        the change to what it finds, so it must say what shall be, not by how much. Costs 1 RCU and 1 WCU an attempt.
-        LayoutContendedError after 20 lost races.
+        the change to what it finds, so it must say what shall be, not by how much. Epochs that someone retired and
+        did not close are closed by the way. Costs 1 RCU and 1 WCU an attempt. LayoutContendedError after 20 lost races.
         """
         for _ in range(_MOST_ATTEMPTS):
             snapshot = self.read_or_create(series)
-            changed = change(snapshot.layout)
+            now = self._now()  # after the read: see `settled`
+            changed = change(settled(snapshot.layout, now), now)
             if changed is snapshot.layout:
                 return snapshot
+            changed = replace(changed, version=snapshot.layout.version + 1)
             if self._replace(snapshot.layout, changed):
                 return Snapshot(changed, snapshot.loaded_at)
         raise LayoutContendedError(series)
+
+    def settle(self, series: str) -> Snapshot:
+        """Close the epochs that are retired and still open, if any."""
+        return self.change(series, lambda layout, _: layout)
 
     def _create(self, series: str) -> Snapshot:
         loaded_at = self._now()

@@ -1,0 +1,118 @@
+"""A DynamoDB of atomic items, fast enough for millions of steps: what the model of concurrent processes runs on.
+
+Single-item operations are atomic, a BatchWriteItem is not: its puts are separate steps. Items are shared, never
+copied: the code under test builds new ones and changes none.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from sortedcontainers import SortedDict
+
+from spillway import keys
+from spillway.storage.port import ConditionFailedError, Item
+
+__all__ = ["EVENTS", "LAYOUTS", "AtomicTables"]
+
+EVENTS: Final = "events"
+LAYOUTS: Final = "layouts"
+_SET: Final = re.compile(r"(#\w+) = (:\w+)")
+_CONDITION: Final = re.compile(r"attribute_not_exists\((#\w+)\)|(#\w+) = (:\w+)")
+
+
+class AtomicTables:
+    """The main table, its index and the layout table; calls never fail but for conditions."""
+
+    def __init__(self) -> None:
+        self.layouts: dict[str, Item] = {}
+        self._partitions: dict[str, SortedDict[str, Item]] = {}
+        self._index: dict[str, SortedDict[tuple[str, str], Item]] = {}
+
+    def get(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """GetItem."""
+        key = request["Key"]
+        if request["TableName"] == LAYOUTS:
+            item = self.layouts.get(key[keys.LAYOUT_KEY]["S"])
+        else:
+            partition = self._partitions.get(key[keys.PARTITION_KEY]["S"], {})
+            item = partition.get(key[keys.SORT_KEY]["S"])
+        return {} if item is None else {"Item": item}
+
+    def put_layout(self, item: Item) -> None:
+        """PutItem of a layout, without a condition."""
+        self.layouts[item[keys.LAYOUT_KEY]["S"]] = item
+
+    def update_layout(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """UpdateItem of a layout, on its condition."""
+        series = request["Key"][keys.LAYOUT_KEY]["S"]
+        names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
+        old = self.layouts.get(series)
+        condition = request.get("ConditionExpression")
+        if condition is not None and not _holds(condition, old, names, values):
+            raise ConditionFailedError("ConditionalCheckFailedException", "")
+        item = dict(old or request["Key"])
+        setting, _, removing = request["UpdateExpression"].partition(" REMOVE ")
+        for name, value in _SET.findall(setting):
+            item[names[name]] = values[value]
+        for name in removing.split(", ") if removing else ():
+            item.pop(names[name], None)
+        self.layouts[series] = item
+        return {}
+
+    def put_event(self, item: Item) -> None:
+        """One put of a BatchWriteItem, with its index entry."""
+        primary, sort = item[keys.PARTITION_KEY]["S"], item[keys.SORT_KEY]["S"]
+        partition = self._partitions.setdefault(primary, SortedDict())
+        old = partition.get(sort)
+        if old is not None:
+            del self._index[old[keys.INDEX_PARTITION_KEY]["S"]][sort, primary]
+        partition[sort] = item
+        indexed = self._index.setdefault(item[keys.INDEX_PARTITION_KEY]["S"], SortedDict())
+        indexed[sort, primary] = item
+
+    def query(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Query of one partition, of the table or its index."""
+        values = request["ExpressionAttributeValues"]
+        low, high = values[":low"]["S"], values[":high"]["S"]
+        partition, limit = values[":p"]["S"], request["Limit"]
+        reverse = not request["ScanIndexForward"]
+        after = request.get("ExclusiveStartKey")
+        items: Iterator[Item]
+        if "IndexName" in request:
+            found = self._index.get(partition, SortedDict())
+            start, end = (low, ""), (high, "\U0010ffff")
+            position = after and (after["SK"]["S"], after["PK"]["S"])
+            items = (found[key] for key in _keys(found, start, end, position, reverse=reverse))
+        else:
+            events = self._partitions.get(partition, SortedDict())
+            position = after and after["SK"]["S"]
+            items = (events[key] for key in _keys(events, low, high, position, reverse=reverse))
+        page = [item for item, _ in zip(items, range(limit), strict=False)]
+        response: dict[str, Any] = {"Items": page}
+        if len(page) == limit:
+            last = page[-1]
+            response["LastEvaluatedKey"] = {"PK": last["PK"], "SK": last["SK"]}
+        return response
+
+
+def _keys(
+    found: SortedDict[Any, Item], low: Any, high: Any, position: Any, *, reverse: bool
+) -> Iterator[Any]:
+    inclusive = (True, True)
+    if position is not None and reverse:
+        high, inclusive = position, (True, False)
+    elif position is not None:
+        low, inclusive = position, (False, True)
+    iterator: Iterator[Any] = found.irange(low, high, inclusive, reverse=reverse)
+    return iterator
+
+
+def _holds(
+    condition: str, item: Item | None, names: Mapping[str, str], values: Mapping[str, Any]
+) -> bool:
+    match = _CONDITION.fullmatch(condition)
+    assert match, f"unknown condition: {condition}"
+    if match[1]:
+        return item is None or names[match[1]] not in item
+    return item is not None and item.get(names[match[2]]) == values[match[3]]
