@@ -1,11 +1,13 @@
 """The model: tables, what requests do to them, and what can be seen of it. See `heat` for the whole."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from heat.admission import Gate, take_reads, take_writes
+from heat.batches import divided
 from heat.capacity import consumed_capacity
 from heat.charges import Work, difference, units_of
 from heat.errors import MalformedRequestError, UnknownTableError
@@ -20,6 +22,25 @@ from heat.snapshot import snapshot
 from heat.tables import Table
 
 __all__ = ["Admission", "Heat"]
+
+
+_BATCHES: Final = ("BatchGetItem", "BatchWriteItem")
+
+
+@contextmanager
+def _checked(operation: str) -> Iterator[None]:
+    """Turn the stumbles over a document of the wrong shape into one error."""
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as e:
+        raise MalformedRequestError(f"{operation}: {e!r}") from e
 
 
 @dataclass(slots=True)
@@ -53,6 +74,20 @@ class Admission:
             for work, verdict in zip(self.asked.works, self.verdicts, strict=True)
             if verdict is None
         ]
+
+    @property
+    def to_send(self) -> Mapping[str, Any]:
+        """The request that goes on to the engine: without a batch's refused items."""
+        if self.asked.together or not self.throttles or self.operation not in _BATCHES:
+            return self.request
+        return divided(self.request, self.verdicts)[0]
+
+    @property
+    def unprocessed(self) -> dict[str, Any]:
+        """A batch's refused items, as UnprocessedItems or UnprocessedKeys."""
+        if not self.throttles or self.operation not in _BATCHES:
+            return {}
+        return divided(self.request, self.verdicts)[1]
 
     @property
     def units(self) -> float:
@@ -147,42 +182,31 @@ class Heat:
         """
         if now >= self._window_end:
             self.advance(now)
-        try:
+        with _checked(operation):
             asked = ask(operation, request, self.tables)
-        except (
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            RecursionError,
-            TypeError,
-            ValueError,
-        ) as e:
-            raise MalformedRequestError(f"{operation}: {e!r}") from e
         admission = Admission(operation, request, asked, self._verdicts(asked, now))
         if admission.verdicts.count(None) < len(admission.verdicts):
             self._count_refusals(admission, now)
         return admission
 
-    def settle(
-        self,
-        admission: Admission,
-        answer: Mapping[str, Any],
-        now: float,
-        sent: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Correct what was taken by what the engine answered, and remember the images it left.
+    def settle(self, admission: Admission, answer: Mapping[str, Any], now: float) -> None:
+        """Correct what was taken by what the engine answered to `to_send`, and remember what it left.
 
-        `sent` is the request that the engine got, where only a part was admitted (default: the whole).
+        Raises:
+            MalformedRequestError: The answer is not DynamoDB's; what was taken stands.
         """
-        request = admission.request if sent is None else sent
         taken = admission.admitted
-        final = settled_works(admission.operation, request, taken, answer, self.tables)
+        with _checked(admission.operation):
+            final = settled_works(
+                admission.operation, admission.to_send, taken, answer, self.tables
+            )
         self._correct(admission, taken, final, now)
 
     def fail(self, admission: Admission, error: Mapping[str, Any], now: float) -> None:
         """Correct what was taken by a write whose condition failed, or a transaction that was cancelled."""
         taken = admission.admitted
-        final = failed_works(admission.operation, admission.request, taken, error, self.tables)
+        with _checked(admission.operation):
+            final = failed_works(admission.operation, admission.request, taken, error, self.tables)
         self._correct(admission, taken, final, now)
 
     def cancel(self, admission: Admission, now: float) -> None:

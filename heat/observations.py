@@ -30,6 +30,11 @@ class Observations:
             del self.keys[::2]
             self.stride *= 2
 
+    def inherit(self, parent: "Observations", is_mine: Callable[[str, Any], bool]) -> None:
+        """Take over from a parent the keys that are now here."""
+        self.keys = [key for key in parent.keys if is_mine(*key)]
+        self.stride = parent.stride
+
     def clear(self) -> None:
         """Forget all."""
         self.keys.clear()

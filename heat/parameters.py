@@ -60,8 +60,9 @@ class Parameters:
     split_least_share: float = 0.1
     """A cut must leave each side this share of the latest traffic, or there is no split for heat. It is
     what excludes one hot item and an ever-increasing sort key. [I] from blog parts 2 and 3."""
-    heat_window_seconds: float = 10.0
-    """How often consumption is compared with the limits; splits are done at its ends. [U]"""
+    heat_window_seconds: float = 60.0
+    """How often consumption is compared with the limits; splits are done at its ends. [U] Never scaled
+    below a second, over which a partition's bucket evens its traffic out."""
 
     metric_period_seconds: float = 60.0
     """Length of a metric's and an insight's time slot. [D] One minute, DG, metrics."""
@@ -92,7 +93,9 @@ class Parameters:
             initial_burst_seconds=self.initial_burst_seconds / scale,
             split_minimum_seconds=self.split_minimum_seconds / scale,
             split_maximum_seconds=self.split_maximum_seconds / scale,
-            heat_window_seconds=self.heat_window_seconds / scale,
+            heat_window_seconds=max(
+                self.heat_window_seconds / scale, min(1.0, self.heat_window_seconds)
+            ),
             metric_period_seconds=self.metric_period_seconds / scale,
             time_scale=1.0,
         )

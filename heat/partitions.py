@@ -95,6 +95,13 @@ class Partition:
             mine.at = theirs.at
         self.bytes = parent.bytes * share
 
+    def stay_hot(self, parent: "Partition", high: Position) -> None:
+        """Go on being hot since when the parent was: its split had another reason."""
+        self.hot_since, self.split_at = parent.hot_since, parent.split_at
+        self.observed.inherit(
+            parent.observed, lambda key, sort: self.low <= position(key, sort) < high
+        )
+
 
 class Partitions:
     """All partitions of a table or an index: disjoint, without a gap, only ever split."""

@@ -74,8 +74,11 @@ class Rates:
         ]
 
     def advance(self, rate_seen: float, now: float) -> None:
-        """Learn a consumed rate; on-demand limits grow once a peak counts as previous."""
-        self.peak.see(rate_seen, now + self._limits.growth_seconds)
+        """Learn a consumed rate; on-demand limits grow once a peak counts as previous.
+
+        What a full bucket let through beyond the limit is no peak.
+        """
+        self.peak.see(min(rate_seen, self.warm), now + self._limits.growth_seconds)
         previous = self.peak.advance(now)
         for limit in self.limits:
             if limit.cause is Cause.KEY_RANGE:  # only on demand is there such a limit

@@ -22,6 +22,9 @@ class Remembered:
         self._newer: dict[Identity, Item] = {}
         self._older: dict[Identity, Item] = {}
 
+    def __len__(self) -> int:
+        return len(self._newer) + len(self._older)
+
     def get(self, identity: Identity) -> Item | None:
         """Return the image: an item, an empty one if known to be absent, None if not known."""
         found = self._newer.get(identity)

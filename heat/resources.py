@@ -183,6 +183,9 @@ class Resource:
         self.splits.append(
             Split(now, why, partition.number, (children[0].number, children[1].number), cut)
         )
+        if why != "heat":
+            for child in children:
+                child.stay_hot(partition, self.partitions.high(child))
         if partition in self.indebted:
             del self.indebted[partition]
             self.indebted.update(dict.fromkeys(_owing(children)))

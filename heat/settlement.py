@@ -103,12 +103,19 @@ def _old_image(request: Request, answer: Answer, remembered: Item | None) -> Ite
 
 def _batch_write(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
     at = 0
+    undone = bool(
+        answer.get("UnprocessedItems")
+    )  # the engine's own: which, is not worth finding out
     for name, entries in request["RequestItems"].items():
-        remember = find_table(name, tables).remembered.put
+        table = find_table(name, tables)
         for entry in entries:
             _, _, _, key, sort, _ = works[at][0]  # the table's own charge comes first
             at += 1
-            remember((key, sort), entry["PutRequest"]["Item"] if "PutRequest" in entry else {})
+            if undone:
+                table.remembered.forget((key, sort))
+            else:
+                image = entry["PutRequest"]["Item"] if "PutRequest" in entry else {}
+                table.remembered.put((key, sort), image)
     return written_as_reported(works, answer, tables)
 
 
