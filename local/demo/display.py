@@ -10,7 +10,7 @@ from rich.progress import (
     Progress,
     TaskProgressColumn,
     TextColumn,
-    TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.table import Table
 
@@ -18,7 +18,7 @@ from local.demo.client import Event
 
 __all__ = ["Display"]
 
-_LINES = 5  # of progress, where there is no terminal
+_LINES = 10  # of progress, where there is no terminal
 
 
 class Display:
@@ -75,7 +75,7 @@ class Display:
     def _bar(self) -> Progress:
         columns = (
             TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
-            MofNCompleteColumn(), TimeElapsedColumn(),
+            MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True),
         )  # fmt: skip
         return Progress(*columns, console=self._console)
 
