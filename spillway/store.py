@@ -101,7 +101,8 @@ class EventStore:
             sharding_key: only its events: one shard is read, whose other keys are passed over.
             read: `table`, `index` (one query a time bucket and index shard, eventually consistent), or `auto`.
             measure: bytes that a record adds to the page.
-            timeout: seconds for which throttled and failed reads are retried.
+            timeout: seconds for which throttled and failed reads are retried. A range that takes half of it, since
+                it holds little of what is asked for, ends the page early, maybe without events, with a cursor.
 
         Costs one GetItem and, for each shard that the range's layouts have, at least one Query: 0.5 RCU for each
         started 4 KB read, 1 if consistent.

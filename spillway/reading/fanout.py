@@ -19,7 +19,8 @@ _STEP: Final = {
     Bucket.HOUR: timedelta(hours=1),
     Bucket.MINUTE: timedelta(minutes=1),
 }
-_LAST: Final = "\U0010ffff"  # sorts after every sort key that begins as its label
+_FIRST_TIME: Final = "0001-01-01T00:00:00.000000Z"
+_LAST_TIME: Final = "9999-12-31T23:59:59.999999Z\U0010ffff"  # sorts after every sort key
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def _index_partitions(layout: Layout, query: ReadQuery) -> Iterator[Partition]:
 def _walk(query: ReadQuery, epochs: list[Epoch], bucket: Bucket) -> Iterator[Partition]:
     """Yield the partitions of all buckets of one size; a bucket has the most index shards of its epochs."""
     for label in _labels(query, bucket) if epochs else ():
-        first, after = label, label + _LAST
+        first, after = label + _FIRST_TIME[len(label) :], label + _LAST_TIME[len(label) :]
         count = max(
             (epoch.index_shards for epoch in epochs if epoch.meets(first, after)), default=0
         )

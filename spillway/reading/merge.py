@@ -7,15 +7,25 @@ the runs. Partitions that begin behind the frontier (later time buckets) stay cl
 
 from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from spillway.reading.fanout import Partition
 from spillway.reading.stream import Record, Stream
 
-__all__ = ["merge"]
+__all__ = ["Run", "merge"]
 
 _sort_key = itemgetter(0)
 _MOST_AHEAD: Final = 64  # partitions opened at once while a range turns out sparse
+
+
+class Run(NamedTuple):
+    """The records that became final in one round of requests, in order; there may be none.
+
+    All records up to `upto` have been given out, in the order of the read; None where nothing is left.
+    """
+
+    records: list[Record]
+    upto: str | None
 
 
 def merge(
@@ -24,8 +34,8 @@ def merge(
     fetch: Callable[[list[Stream]], None],
     *,
     descending: bool,
-) -> Iterator[list[Record]]:
-    """Yield runs of records in order, together all records of the partitions; copies of an event are adjacent in one run.
+) -> Iterator[Run]:
+    """Yield a run a round, together all records of the partitions in order; copies of an event are adjacent in one run.
 
     `partitions` come in the order of their bounds; `fetch` adds a page to each of the streams it is given.
     """
@@ -34,10 +44,11 @@ def merge(
     ahead = 1
     while streams:
         fetch([stream for stream in streams if _holds_up(stream)])
-        run = _final_records(streams, waiting.bound, descending=descending)
-        if run:
+        frontier = _frontier(streams, descending=descending)
+        records = _final_records(streams, frontier, waiting.bound, descending=descending)
+        yield Run(records, _first(frontier, waiting.bound, descending=descending))
+        if records:
             ahead = 1
-            yield run
         streams = [stream for stream in streams if stream.buffer or not stream.exhausted]
         if not any(_holds_up(stream) for stream in streams):
             streams += waiting.open_next(ahead)
@@ -49,10 +60,9 @@ def _holds_up(stream: Stream) -> bool:
 
 
 def _final_records(
-    streams: list[Stream], next_bound: str | None, *, descending: bool
+    streams: list[Stream], frontier: str | None, next_bound: str | None, *, descending: bool
 ) -> list[Record]:
     """Take the records that nothing still to be fetched can come before."""
-    frontier = _frontier(streams, descending=descending)
     run: list[Record] = []
     for stream in streams:
         count = len(stream.buffer)
@@ -66,10 +76,15 @@ def _final_records(
 
 
 def _frontier(streams: list[Stream], *, descending: bool) -> str | None:
-    reached = [stream.reached for stream in streams if not stream.exhausted and stream.reached]
-    if not reached:
-        return None
-    return max(reached) if descending else min(reached)
+    return _first(
+        *(stream.reached for stream in streams if not stream.exhausted), descending=descending
+    )
+
+
+def _first(*positions: str | None, descending: bool) -> str | None:
+    """Return what comes first in the order of the read; None positions come last."""
+    known = [position for position in positions if position is not None]
+    return (max if descending else min)(known, default=None)
 
 
 def _is_final(

@@ -23,7 +23,7 @@ class Page:
     Attributes:
         series: the series read.
         records: the stored events, payloads as JSON text.
-        cursor: opaque, for the next page of the same query; None after the last.
+        cursor: opaque, for the next page of the same query; None after the last. Also after a page without events.
     """
 
     series: str

@@ -1,14 +1,14 @@
 """What a read asks for, checked and in stored form."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, TypeVar
 
 from spillway.errors import InvalidInputError
 from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES
-from spillway.keys import SortKey
-from spillway.timestamps import format_time
+from spillway.keys import TIME_WIDTH, SortKey
+from spillway.timestamps import format_time, to_datetime
 
 __all__ = ["MAX_LIMIT", "Order", "ReadQuery", "Source", "check_identity", "check_series"]
 
@@ -52,6 +52,22 @@ class ReadQuery:
         """What a cursor belongs to: everything that decides which events come in which order."""
         parts = (self.series, self.start, self.end, self.order.value, self.sharding_key)
         return repr(parts)  # quoted: names may hold any separator
+
+    def narrowed(self, after: str | None) -> "ReadQuery":
+        """Return the query without the times that come before a cursor's sort key; InvalidInputError where it is none."""
+        if after is None:
+            return self
+        time = after[:TIME_WIDTH]
+        try:
+            last = to_datetime(time)
+            if format_time(last) != time:
+                raise ValueError(time)
+        except ValueError as error:
+            raise InvalidInputError("invalid_cursor", "cursor", "is damaged") from error
+        if not self.descending:
+            return replace(self, start=max(self.start, time))
+        following = format_time(last + timedelta(microseconds=1)) if time < self.end else self.end
+        return replace(self, end=min(self.end, following))
 
     @classmethod
     def checked(  # noqa: PLR0913  the read's own parameters

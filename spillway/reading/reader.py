@@ -30,18 +30,22 @@ class Reader:
     def page(
         self, query: ReadQuery, *, limit: int, cursor: str | None, measure: Measure, timeout: float
     ) -> Page:
-        """Return the page of up to `limit` events after a cursor, within the settings' budget of bytes."""
+        """Return the page of up to `limit` events after a cursor, within the settings' budget of bytes.
+
+        Where a range takes half of `timeout`, the page ends with what was found, maybe nothing, and a cursor.
+        """
         if not 1 <= limit <= MAX_LIMIT:
             raise InvalidInputError("invalid_query", "limit", f"must be 1 to {MAX_LIMIT:,}")
         after = None if cursor is None else decode_cursor(cursor, query.binding)
         if query.source is Source.INDEX and not self._settings.index_has_payload:
             reason = "the index of this deployment holds no payloads: use read=table"
             raise InvalidInputError("invalid_query", "read", reason)
-        deadline = self._sources.runtime.monotonic() + timeout
-        events = Scan(self._sources, query, after, limit, deadline).events()
-        records, more = _cut(events, limit, self._settings.page_bytes, measure)
-        cursor = encode_cursor(records[-1].sort_key, query.binding) if more else None
-        return Page(query.series, tuple(records), cursor)
+        scan = Scan(self._sources, query, after, limit, timeout)
+        records, more = _cut(scan.events(), limit, self._settings.page_bytes, measure)
+        at = records[-1].sort_key if more else scan.left_off
+        return Page(
+            query.series, tuple(records), None if at is None else encode_cursor(at, query.binding)
+        )
 
     def one(
         self, series: str, identity: keys.SortKey, *, consistent: bool, timeout: float

@@ -41,19 +41,26 @@ class Sources:
 
 
 class Scan:
-    """A read of a range from a cursor on; used once. Raises StorageError where DynamoDB fails until the deadline.
+    """A read of a range from a cursor on; used once. Raises StorageError where DynamoDB fails until its time is up.
 
-    `wanted` is how many events the caller will take, `deadline` seconds of the runtime's monotonic clock.
+    `wanted` is how many events the caller will take, `timeout` seconds. A range that holds little of what is asked
+    for is left off at half of that time, so that its requests, which may need retries, still have the other half.
+
+    Attributes:
+        left_off: where to go on after a range that took too long; None where it was read to its end.
     """
 
     def __init__(
-        self, sources: Sources, query: ReadQuery, after: str | None, wanted: int, deadline: float
+        self, sources: Sources, query: ReadQuery, after: str | None, wanted: int, timeout: float
     ) -> None:
         self._sources = sources
-        self._query = query
+        self._query = query.narrowed(after)
         self._template = QueryTemplate(sources.table, query, after)
         self._wanted = wanted
-        self._deadline = deadline
+        began = sources.runtime.monotonic()
+        self._patience = began + timeout / 2
+        self._deadline = began + timeout
+        self.left_off: str | None = None
         self._started: dict[str, Stream] = {}
         self._width = 1
 
@@ -71,11 +78,14 @@ class Scan:
             descending=self._query.descending,
         )
         for run in runs:
-            for record in without_copies(run, self._query.series, layout):
+            for record in without_copies(run.records, self._query.series, layout):
                 expired = record.expires is not None and record.expires <= now
                 if not expired and record.sort_key != last:
                     last = record.sort_key
                     yield record
+            if run.upto is not None and self._sources.runtime.monotonic() >= self._patience:
+                self.left_off = run.upto
+                return
 
     def _start(self) -> Layout | None:
         """Read the layout, and at the same time the first page of what the cached one names."""

@@ -1,0 +1,161 @@
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from spillway.layouts.model import Layout
+from spillway.reading.copies import without_copies
+from spillway.reading.fanout import Partition
+from spillway.reading.merge import Run, merge
+from spillway.reading.query import ReadQuery
+from spillway.reading.stream import QueryTemplate, Record, Stream
+from tests.support.fakes import NOON
+from tests.support.layouts import epoch, layout_of
+from tests.support.stores import HOUR
+
+NAMES = [f"2026-06-01T11:00:00.00000{n}Z#{n}" for n in range(10)]
+
+
+class _Pages:
+    """Answers queries from prepared pages of sort keys, and notes which partitions were asked."""
+
+    def __init__(self, pages: Mapping[str, list[list[int]]]) -> None:
+        self._pages = pages
+        self.asked: list[str] = []
+
+    def __call__(self, _: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+        key = request["ExpressionAttributeValues"][":p"]["S"]
+        self.asked.append(key)
+        at = int(request.get("ExclusiveStartKey", {}).get("page", {"N": "0"})["N"])
+        pages = self._pages[key]
+        items = [
+            {"PK": {"S": key}, "SK": {"S": NAMES[n]}, "payload": {"S": "{}"}} for n in pages[at]
+        ]
+        response: dict[str, Any] = {"Items": items}
+        if at + 1 < len(pages):
+            reached = NAMES[pages[at][-1]] if pages[at] else NAMES[0]
+            response["LastEvaluatedKey"] = {"page": {"N": str(at + 1)}, "SK": {"S": reached}}
+        return response
+
+
+def _runs(
+    pages: _Pages, partitions: Iterable[Partition], *, descending: bool = False
+) -> Iterator[Run]:
+    query = ReadQuery.checked(
+        "ORD",
+        NOON - HOUR,
+        NOON,
+        order="desc" if descending else "asc",
+        sharding_key=None,
+        source="table",
+        consistent=False,
+    )
+    template = QueryTemplate("events", query, None)
+
+    def fetch(streams: list[Stream]) -> None:
+        for stream in streams:
+            stream.fetch(100)
+
+    return merge(
+        iter(partitions),
+        lambda partition: Stream(pages, template, partition),
+        fetch,
+        descending=descending,
+    )
+
+
+def _merged(runs: Iterable[Run]) -> list[int]:
+    return [NAMES.index(record.sort_key) for run in runs for record in run.records]
+
+
+def _partitions(*keys: str, bound: str = "") -> list[Partition]:
+    return [Partition(key, bound, on_index=False) for key in keys]
+
+
+def test_partitions_become_one_sorted_sequence() -> None:
+    pages = _Pages({"a": [[0, 3], [6, 9]], "b": [[1, 2], [4]], "c": [[]], "d": [[5, 7, 8]]})
+    assert _merged(_runs(pages, _partitions("a", "b", "c", "d"))) == list(range(10))
+
+
+def test_descending_pages_become_one_descending_sequence() -> None:
+    pages = _Pages({"a": [[9, 6], [3, 0]], "b": [[4], [2, 1]], "d": [[8, 7, 5]]})
+    runs = _runs(pages, _partitions("a", "b", "d"), descending=True)
+    assert _merged(runs) == list(range(9, -1, -1))
+
+
+def test_a_page_is_fetched_only_where_it_holds_the_merge_up() -> None:
+    pages = _Pages({"a": [[0], [1], [2]], "b": [[8], [9]]})
+    runs = _runs(pages, _partitions("a", "b"))
+    assert _merged([next(runs)]) == [0]
+    assert sorted(pages.asked) == ["a", "b"]
+    assert _merged([next(runs)]) == [1]
+    assert sorted(pages.asked) == ["a", "a", "b"]
+
+
+def test_an_empty_page_with_a_position_is_not_the_end() -> None:
+    pages = _Pages({"a": [[], [], [5]], "b": [[6]]})
+    assert _merged(_runs(pages, _partitions("a", "b"))) == [5, 6]
+
+
+def test_copies_are_neighbours_in_one_run() -> None:
+    pages = _Pages({"a": [[0, 1], [2]], "b": [[1, 2], [3]], "c": [[1]]})
+    runs = list(_runs(pages, _partitions("a", "b", "c")))
+    assert _merged(runs) == [0, 1, 1, 1, 2, 2, 3]
+    for run in runs:
+        assert not {r.sort_key for r in run.records} & {
+            r.sort_key for other in runs if other is not run for r in other.records
+        }
+
+
+def test_each_run_tells_up_to_where_everything_was_given_out() -> None:
+    pages = _Pages({"a": [[0, 3], [6]], "b": [[1, 5], [7]]})
+    seen: list[str] = []
+    for run in _runs(pages, _partitions("a", "b")):
+        seen += [record.sort_key for record in run.records]
+        missing = [name for n, name in enumerate(NAMES) if n not in {2, 4, 8, 9}]
+        assert run.upto is None or [n for n in missing if n <= run.upto] == seen
+    assert len(seen) == 6
+
+
+def test_later_partitions_stay_closed_until_the_merge_reaches_them() -> None:
+    early, late = NAMES[0][:27], NAMES[5][:27]
+    pages = _Pages({"a": [[0, 1], [2, 3]], "b": [[5], [6]]})
+    partitions = [*_partitions("a", bound=early), *_partitions("b", bound=late)]
+    runs = _runs(pages, partitions)
+    assert _merged([next(runs), next(runs)]) == [0, 1, 2, 3]
+    assert pages.asked == ["a", "a"]
+    assert _merged(runs) == [5, 6]
+
+
+def test_sparse_partitions_are_opened_more_and_more_at_a_time() -> None:
+    bounds = [f"2026-06-01T11:{n:02}" for n in range(40)]
+    pages = _Pages({bound: [[]] for bound in bounds})
+    partitions = [Partition(bound, bound, on_index=True) for bound in bounds]
+    rounds = [len(pages.asked) for _ in _runs(pages, partitions)]
+    assert rounds == [1, 2, 4, 8, 16, 32, 40]
+
+
+def test_no_partitions_give_nothing() -> None:
+    assert list(_runs(_Pages({}), [])) == []
+
+
+def _record(partition: str, n: int = 0) -> Record:
+    return Record(NAMES[n], partition, "{}", None)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "kept"),
+    [(["ORD#0", "ORD#1"], 1), (["ORD#1", "ORD#0"], 1), (["ORD#0", "ORD#9"], 0)],
+)
+def test_of_copies_the_one_under_the_newest_covering_epoch_is_kept(
+    partitions: list[str], kept: int
+) -> None:
+    layout = _layout_whose_newest_shard_is_1()
+    run = [_record(partition) for partition in partitions]
+    (record,) = without_copies(run, "ORD", layout)
+    assert record.partition_key == f"ORD#{kept}"
+
+
+def _layout_whose_newest_shard_is_1() -> Layout:
+    """Return a layout that gives the first name shard 1, and gave it shard 0 before."""
+    return layout_of(epoch(1, shards=1, close=NOON), epoch(2, shards=2, low=NOON - HOUR))
