@@ -12,14 +12,22 @@ from tempfile import TemporaryDirectory, gettempdir
 __all__ = ["memory_folder", "scratch_folder", "take_lock"]
 
 _PREFIX = "spillway-"
+_ENOUGH = 512 * 2**20  # bytes
 
 
 def memory_folder() -> Path:
-    """Return where files live in memory on this machine, else the folder for temporary files."""
+    """Return where files live in memory on this machine, else the folder for temporary files.
+
+    Containers often have only 64 MB there, too little for the functions that the emulated AWS unpacks.
+    """
     shared = Path("/dev/shm")  # noqa: S108  # only as the parent of private folders
-    if sys.platform == "linux" and os.access(shared, os.W_OK):
+    if sys.platform == "linux" and os.access(shared, os.W_OK) and _free(shared) >= _ENOUGH:
         return shared
     return Path(gettempdir())
+
+
+def _free(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
 
 
 @contextmanager

@@ -21,9 +21,11 @@ from local.demo.errors import DemoError
 from local.demo.figures import Timings
 from local.demo.flights import FLIGHTS_FILE, Flights, read_flights
 from local.demo.retries import Retries
+from local.demo.room import folder_for
 from local.demo.story import Story
 from local.demo.transport import ApiError, Transport
 from local.errors import LocalCloudError
+from local.scratch import memory_folder
 from local.state import DEFAULT_FOLDER, State
 
 __all__ = ["main"]
@@ -49,11 +51,16 @@ def _run(display: Display, count: int) -> None:
     flights = read_flights(FLIGHTS_FILE, count)
     display.heading(
         "Start a local cloud",
-        "A DynamoDB engine with its file in memory, MiniStack for the rest of AWS; to these, the"
-        " real CDK CLI",
-        "deploys the stacks of this repository: tables, functions, HTTP API.",
+        "A DynamoDB engine, and MiniStack for the rest of AWS; to these, the real CDK CLI deploys the",
+        "stacks of this repository: tables, functions, HTTP API.",
     )
-    with running(quiet=False) as cloud, _logs_kept(cloud.state):
+    with (
+        folder_for(count, memory_folder()) as disk,
+        running(quiet=False, data=disk) as cloud,
+        _logs_kept(cloud.state),
+    ):
+        if disk is not None:
+            display.say("The tables are on disk, for lack of memory: loading takes longer.")
         display.done(f"API: {cloud.api_url}")
         verified = asyncio.run(_tell(cloud, display, flights))
     display.say(f"\nverified: {verified} of {count}")
