@@ -32,6 +32,11 @@ clean: down ## Remove everything that setup and the commands made
 test: setup ## Run all tests (about 5 minutes on two cores)
 	$(PY) -m pytest
 
+.PHONY: soak
+soak: setup ## Run the model of concurrent processes for 10 million steps, and see each deviation caught (about 15 minutes)
+	$(PY) -m tests.model.soak --steps $(or $(STEPS),10000000)
+	$(PY) -m tests.model.soak --mutations
+
 .PHONY: bench
 bench: setup ## Measure writes and reads side by side with their peers
 	$(PY) -m benchmarks.write

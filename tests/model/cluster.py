@@ -101,12 +101,12 @@ class Process:
         if self.failure is not None:
             raise self.failure
 
-    def run_until(self, moment: str, operation: str) -> None:
-        """Run alone until it waits at a moment of an operation, such as `before UpdateItem`."""
+    def run_until(self, moment: str, *operations: str) -> None:
+        """Run alone until it waits at a moment of one of some operations, such as `before UpdateItem`."""
         self.resume()
-        while not self.done and self.at != (moment, operation):
+        while not self.done and not (self.at[0] == moment and self.at[1] in operations):
             self.resume()
-        assert not self.done, f"{self.name} ended before it came to {moment} {operation}"
+        assert not self.done, f"{self.name} ended before it came to {moment} {operations}"
 
     def run(self) -> None:
         """Run alone until the script ends."""

@@ -1,0 +1,215 @@
+"""Deviations from the protocol of layouts, each of which must be noticed: they look harmless and lose events."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pytest
+
+from spillway.layouts import changes, source, store
+from spillway.layouts.cache import LayoutCache
+from spillway.layouts.item import encode_layout
+from spillway.layouts.model import OPEN, Epoch, Layout, Snapshot
+from spillway.layouts.source import LayoutSource
+from spillway.layouts.store import LayoutStore
+from spillway.reading.scan import Sources
+from spillway.runtime import Runtime
+from spillway.settings import Settings
+from spillway.storage.port import Call, ConditionFailedError, ThrottledError
+from spillway.timestamps import format_epoch
+from spillway.writing import batches, routing
+from spillway.writing.preparation import PreparedEvent
+from spillway.writing.routing import Router
+from spillway.writing.writer import Writer
+
+__all__ = ["MUTATIONS"]
+
+# Private parts are replaced on purpose: a mutation is a change of the code under test.
+# ruff: noqa: SLF001
+Patch = pytest.MonkeyPatch
+
+
+def condition_on_count(patch: Patch) -> None:
+    """Condition a change on the count that was read instead of the version."""
+
+    def conditionally(self: LayoutStore, old: Layout, new: Layout) -> bool:
+        known = {"N": str(old.current.shards)}
+        try:
+            self._update(encode_layout(new), condition="#number_of_shards = :known", known=known)
+        except ConditionFailedError:
+            return False
+        return True
+
+    patch.setattr(LayoutStore, "_replace", conditionally)
+
+
+def whole_item_rewritten(patch: Patch) -> None:
+    """Put the whole item, as it was read and changed, without a condition."""
+
+    def blindly(self: LayoutStore, _: Layout, new: Layout) -> bool:
+        self._call("PutItem", {"TableName": self._table, "Item": encode_layout(new)})
+        return True
+
+    patch.setattr(LayoutStore, "_replace", blindly)
+
+
+def newest_mark_lowered(patch: Patch) -> None:
+    """Lower the mark of whatever epoch is in force, then write under the one that was known before."""
+
+    def lower(self: LayoutSource, series: str, _: int, time: str) -> Snapshot:
+        known = self.to_write(series)
+
+        def change(layout: Layout, now: float) -> Layout:
+            return changes.lowered(layout, layout.current.id, time, now)
+
+        self._store.change(series, change)
+        assumed = changes.lowered(known.layout, known.layout.current.id, time, known.loaded_at)
+        snapshot = Snapshot(assumed, known.loaded_at)
+        self._cache._snapshots[series] = snapshot
+        return snapshot
+
+    patch.setattr(LayoutSource, "lower", lower)
+
+
+def monotonic_ttl(patch: Patch) -> None:
+    """Trust a snapshot for its time to live by a monotonic clock, which stands still in a frozen process."""
+
+    class MonotonicCache(LayoutCache):
+        def fresh(self, series: str) -> Snapshot | None:
+            found = self.latest(series)
+            kept_at = self.kept_at.get(series, 0.0)
+            return found if found is not None and self._now() - kept_at < self._ttl else None
+
+        def keep(self, snapshot: Snapshot) -> None:
+            series = snapshot.layout.series
+            self._snapshots[series] = snapshot
+            self.kept_at[series] = self._now()
+
+        def __init__(self, ttl: float, now: Callable[[], float]) -> None:
+            super().__init__(ttl, now)
+            self.kept_at: dict[str, float] = {}
+
+    original = LayoutSource.__init__
+
+    def init(
+        self: LayoutSource, call: Call, table: str, settings: Settings, runtime: Runtime
+    ) -> None:
+        original(self, call, table, settings, runtime)
+        self._cache = MonotonicCache(settings.layout_ttl, runtime.monotonic)
+
+    def epoch_for(self: Snapshot, time: str, _: str) -> Epoch | None:
+        return next(self.layout.covering(time), None)
+
+    patch.setattr(LayoutSource, "__init__", init)
+    patch.setattr(Snapshot, "epoch_for", epoch_for)
+
+
+def upper_end_recomputed(patch: Patch) -> None:
+    """Close an epoch by the horizon of today's settings instead of the one its writers went by."""
+
+    def settled(layout: Layout, now: float) -> Layout:
+        if layout.is_settled:
+            return layout
+        closed = (
+            replace(epoch, close=format_epoch(now + 40)) if epoch.close == OPEN else epoch
+            for epoch in layout.epochs[:-1]
+        )
+        return replace(layout, epochs=(*closed, layout.current))
+
+    patch.setattr(store, "settled", settled)
+
+
+def closed_by_whoever_retires(patch: Patch) -> None:
+    """Close the retired epoch in the write that retires it, by a clock read before that write takes effect."""
+    original = changes.succeeded
+
+    def succeeded(layout: Layout, settings: Settings, now: float, **counts: int | None) -> Layout:
+        changed = original(layout, settings, now, **counts)
+        return changed if changed is layout else changes.settled(changed, now)
+
+    patch.setattr(source, "succeeded", succeeded)
+
+
+def loser_keeps_its_count(patch: Patch) -> None:
+    """Go on with one's own first layout after losing the race to create it."""
+    original = LayoutStore._create
+
+    def create(self: LayoutStore, series: str) -> Snapshot:
+        loaded_at = self._now()
+        original(self, series)
+        return Snapshot(changes.first_layout(series, self._settings, loaded_at), loaded_at)
+
+    patch.setattr(LayoutStore, "_create", create)
+
+
+def fold_keeps_newer_count(patch: Patch) -> None:
+    """Fold two epochs into one with the newer's count only."""
+    original = changes._union
+
+    def union(older: Epoch, newer: Epoch) -> Epoch:
+        return replace(original(older, newer), earlier_shards=())
+
+    patch.setattr(changes, "_union", union)
+
+
+def cached_layout_on_strong_read(patch: Patch) -> None:
+    """Take the layout of a consistent read from the process cache."""
+
+    def layout(self: Sources, series: str, *, consistent: bool) -> Layout | None:
+        assert isinstance(consistent, bool)
+        return self.layouts.read_eventually(series)
+
+    patch.setattr(Sources, "layout", layout)
+
+
+def written_before_lowered(patch: Patch) -> None:
+    """Write an old event under the epoch in force, then lower its mark."""
+    original_widen, original_attempt = Router.widen, Writer._attempt
+    late: dict[Router, list[PreparedEvent]] = {}
+
+    def widen(self: Router, left: Sequence[PreparedEvent], _deadline: float) -> None:
+        for event in left:
+            known = self._layouts.known(event.series)
+            if known is None or not isinstance(event.failure, ThrottledError):
+                continue
+            current = known.current
+            if event.time < current.low:
+                _, event.unsettled = batches.address(event, current)
+                late.setdefault(self, []).append(event)
+
+    def attempt(self: Writer, pending: list[PreparedEvent], deadline: float) -> list[PreparedEvent]:
+        left = original_attempt(self, pending, deadline)
+        original_widen(self._router, late.pop(self._router, []), deadline)
+        return left
+
+    patch.setattr(Router, "widen", widen)
+    patch.setattr(Writer, "_attempt", attempt)
+
+
+def index_routed_by_table_count(patch: Patch) -> None:
+    """Choose the index shard by the table's count."""
+    original = batches.address
+
+    def address(event: PreparedEvent, epoch: Epoch) -> batches.Addressed:
+        wide = replace(epoch, index_shards=epoch.shards)
+        return original(event, wide)
+
+    patch.setattr(routing, "address", address)
+
+
+MUTATIONS: Final[dict[str, Callable[[Patch], None]]] = {
+    mutation.__name__: mutation
+    for mutation in (
+        condition_on_count,
+        whole_item_rewritten,
+        newest_mark_lowered,
+        monotonic_ttl,
+        upper_end_recomputed,
+        closed_by_whoever_retires,
+        loser_keeps_its_count,
+        fold_keeps_newer_count,
+        cached_layout_on_strong_read,
+        written_before_lowered,
+        index_routed_by_table_count,
+    )
+}

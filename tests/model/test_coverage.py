@@ -1,0 +1,18 @@
+"""The coverage rule holds under random schedules of writers, readers and operators."""
+
+import pytest
+
+from tests.model.coverage import CoverageModel, Tally
+
+RUNS, STEPS = 50, 4_000
+GROUPS = 5
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_reads_return_every_event_that_was_acknowledged_before_they_began(group: int) -> None:
+    tally = Tally()
+    for seed in range(group, RUNS, GROUPS):
+        tally.add(CoverageModel(seed, STEPS).run())
+    assert tally.steps >= RUNS * STEPS // GROUPS
+    done = (tally.acknowledged, tally.events_checked, tally.layout_changes, tally.crashes)
+    assert min(done) > 10, f"the schedules show too little: {tally}"
