@@ -6,6 +6,7 @@ the client: its signer (credentials, their refresh, session tokens, region), its
 pools, timeouts), its endpoint and its user agent. Retries are the caller's; the client's own don't apply.
 """
 
+import ssl
 import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -14,11 +15,14 @@ import orjson
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import (
     BotoCoreError,
+    ClientError,
     ConnectTimeoutError,
     EndpointConnectionError,
     HTTPClientError,
     ProxyConnectionError,
+    SSLError,
 )
+from urllib3.util.ssl_match_hostname import CertificateError
 
 from spillway.storage.port import (
     Call,
@@ -70,16 +74,38 @@ class _Wire:
         }
         body = orjson.dumps(request)
         message = AWSRequest(method="POST", url=self._url, data=body, headers=headers)
+        self._sign(operation, message)
+        try:
+            response = self._client._endpoint.http_session.send(message.prepare())  # noqa: SLF001
+        except (BotoCoreError, HTTPClientError) as error:
+            raise _sending_failed(error) from error
+        return _read(response.status_code, response.headers, response.content)
+
+    def _sign(self, operation: str, message: AWSRequest) -> None:
         try:
             self._client._request_signer.sign(operation, message)  # noqa: SLF001
-            response = self._client._endpoint.http_session.send(message.prepare())  # noqa: SLF001
-        except _NOT_SENT as error:
+        except (BotoCoreError, ClientError, RuntimeError) as error:
+            # No credentials, or none to be had anew: botocore raises what their source raised.
             raise UnreachableError(type(error).__name__, str(error)) from error
-        except HTTPClientError as error:
-            raise OutcomeUnknownError(type(error).__name__, str(error)) from error
-        except BotoCoreError as error:  # credentials, configuration: nothing was sent
-            raise UnreachableError(type(error).__name__, str(error)) from error
-        return _read(response.status_code, response.headers, response.content)
+
+
+def _sending_failed(error: Exception) -> StorageError:
+    sent = isinstance(error, HTTPClientError)
+    if isinstance(error, SSLError):  # anything but a certificate that is refused may come later
+        sent = not _is_refused_certificate(error)
+    elif isinstance(error, _NOT_SENT):
+        sent = False
+    kind = OutcomeUnknownError if sent else UnreachableError
+    return kind(type(error).__name__, str(error))
+
+
+def _is_refused_certificate(error: SSLError) -> bool:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError | CertificateError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def _read(status: int, headers: Mapping[str, str], content: bytes) -> dict[str, Any]:
@@ -100,8 +126,9 @@ def _read(status: int, headers: Mapping[str, str], content: bytes) -> dict[str, 
 def _error(status: int, body: dict[str, Any]) -> StorageError:
     code = str(body.get("__type", f"HTTP{status}")).rpartition("#")[2]
     message = str(body.get("message") or body.get("Message") or "")
-    if code in _THROTTLED:
-        return ThrottledError(code, message, _reasons(body))
+    reasons = _reasons(body)
+    if code in _THROTTLED or reasons:
+        return ThrottledError(code, message, reasons)
     if status >= 500:
         return OutcomeUnknownError(code, message)
     if code == "ConditionalCheckFailedException":
