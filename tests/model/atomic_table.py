@@ -5,6 +5,7 @@ copied: the code under test builds new ones and changes none.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -25,9 +26,21 @@ class AtomicTables:
     """The main table, its index and the layout table; calls never fail but for conditions."""
 
     def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
         self.layouts: dict[str, Item] = {}
         self._partitions: dict[str, SortedDict[str, Item]] = {}
         self._index: dict[str, SortedDict[tuple[str, str], Item]] = {}
+
+    def __call__(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+        """Carry out any operation at once, a BatchWriteItem too."""
+        self.counts[operation] += 1
+        if operation == "BatchWriteItem":
+            for put in request["RequestItems"][EVENTS]:
+                self.put_event(put["PutRequest"]["Item"])
+            return {}
+        if operation == "UpdateItem":
+            return self.update_layout(request)
+        return self.get(request) if operation == "GetItem" else self.query(request)
 
     def get(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """GetItem."""
@@ -63,12 +76,12 @@ class AtomicTables:
     def put_event(self, item: Item) -> None:
         """One put of a BatchWriteItem, with its index entry."""
         primary, sort = item[keys.PARTITION_KEY]["S"], item[keys.SORT_KEY]["S"]
-        partition = self._partitions.setdefault(primary, SortedDict())
+        partition = _opened(self._partitions, primary)
         old = partition.get(sort)
         if old is not None:
             del self._index[old[keys.INDEX_PARTITION_KEY]["S"]][sort, primary]
         partition[sort] = item
-        indexed = self._index.setdefault(item[keys.INDEX_PARTITION_KEY]["S"], SortedDict())
+        indexed = _opened(self._index, item[keys.INDEX_PARTITION_KEY]["S"])
         indexed[sort, primary] = item
 
     def query(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,6 +107,13 @@ class AtomicTables:
             last = page[-1]
             response["LastEvaluatedKey"] = {"PK": last["PK"], "SK": last["SK"]}
         return response
+
+
+def _opened(partitions: dict[str, SortedDict[Any, Item]], key: str) -> SortedDict[Any, Item]:
+    found = partitions.get(key)
+    if found is None:
+        found = partitions[key] = SortedDict()
+    return found
 
 
 def _keys(
