@@ -64,4 +64,4 @@ def decode_batch(encoded: Sequence[bytes], idempotency_key: str | None) -> Inges
 
 
 def _derived_id(key: str, position: int) -> str:
-    return hashlib.sha256(f"{position}:{key}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{position}:{key}".encode(errors="surrogatepass")).hexdigest()[:32]

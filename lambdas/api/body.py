@@ -1,7 +1,6 @@
 """From the body of an ingest request to its events, each decoded by itself."""
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Mapping
@@ -30,7 +29,7 @@ def read_body(event: Mapping[str, Any]) -> bytes:
         return str(body).encode(errors="surrogatepass")
     try:
         return base64.b64decode(body, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii's own, or for characters beyond ASCII
         raise _bad_request("the body is not valid base64") from error
 
 

@@ -37,7 +37,9 @@ def answer_json(status: int, body: Any) -> Response[Any]:
 
 
 def _error(status: int, code: str, message: str, detail: Any = UNSET) -> Response[Any]:
-    body = ErrorAnswer(error=ErrorBody(code=code, message=message, detail=detail))
+    # A message may name what the client sent, valid Unicode or not.
+    sayable = message.encode(errors="replace").decode()
+    body = ErrorAnswer(error=ErrorBody(code=code, message=sayable, detail=detail))
     return answer_json(status, body)
 
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from spillway.errors import InvalidInputError
 from spillway.storage.port import (
-    OutcomeUnknownError,
     RefusedError,
     StorageError,
     ThrottledError,
@@ -56,8 +55,12 @@ def reject_input(index: int, error: InvalidInputError) -> Rejected:
 
 
 def reject_storage(index: int, error: StorageError, *, outcome_unknown: bool) -> Rejected:
-    """Reject an event for what the storage last said of it."""
-    if outcome_unknown or isinstance(error, OutcomeUnknownError):
+    """Reject an event for what the storage last said of it.
+
+    `outcome_unknown`: an attempt to write it may have been carried out. Errors on the way to its layout don't count:
+    without one it is not written.
+    """
+    if outcome_unknown:
         message = f"may or may not be stored; retry it with the same id ({error})"
         return Rejected(index=index, code="unknown_outcome", message=message, retryable=True)
     if isinstance(error, RefusedError) and error.is_invalid:

@@ -241,6 +241,14 @@ def test_an_unknown_outcome_stays_unknown_whatever_fails_later() -> None:
     assert _codes(result) == [(0, "unknown_outcome", True)]
 
 
+@pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY])
+def test_an_event_whose_layout_can_not_be_had_is_known_not_to_be_stored(fault: Fault) -> None:
+    memory = _with_faults(*[fault] * 100)
+    result = memory.store.write([event_at()], timeout=1)
+    assert _codes(result) == [(0, "storage_unavailable", True)]
+    assert memory.stored == []
+
+
 def test_an_unknown_outcome_is_settled_by_the_retry() -> None:
     memory = _with_faults(*SETTLED, Fault.LOST_REQUEST)
     assert memory.store.write([event_at()]).accepted == 1

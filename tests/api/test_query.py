@@ -1,0 +1,201 @@
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from spillway import Event, OutcomeUnknownError, Settings
+from spillway.storage.port import RefusedError
+from spillway.timestamps import format_time
+from tests.api.conftest import Api
+from tests.support.fakes import NOON
+from tests.support.faults import Fault, FaultyCall, throttled_call
+from tests.support.gateway import Answer, body_as_lambda_sends_it
+from tests.support.requests import event_json
+from tests.support.stores import HOUR, events_every
+
+LAMBDA_LIMIT = 6 * 1024 * 1024
+MINUTE = timedelta(minutes=1)
+
+
+def _pages(api: Api, **query: Any) -> Iterator[Answer]:
+    cursor = None
+    while True:
+        page = api.page(cursor=cursor, **query)
+        assert page.status == 200
+        yield page
+        cursor = page.body["cursor"]
+        if cursor is None:
+            return
+
+
+def _ids(api: Api, **query: Any) -> list[str]:
+    return [event["id"] for page in _pages(api, **query) for event in page.body["events"]]
+
+
+def test_events_come_back_as_they_were_written(api: Api) -> None:
+    api.post(
+        [
+            event_json(
+                time="2026-06-01T14:00:00.5+02:00", sharding_key="LGA#1", payload={"é": [1, None]}
+            )
+        ]
+    )
+    assert api.page().body == {
+        "events": [
+            {
+                "series": "ORD",
+                "time": "2026-06-01T12:00:00.500000Z",
+                "id": "1",
+                "sharding_key": "LGA#1",
+                "payload": {"é": [1, None]},
+            }
+        ],
+        "cursor": None,
+    }
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("read", ["auto", "table", "index"])
+@pytest.mark.parametrize("limit", [1, 7, 1_000])
+def test_paging_yields_every_event_once_in_order(
+    api: Api, order: str, read: str, limit: int
+) -> None:
+    api.on(Settings(shards=4, index_shards=2))
+    api.memory.another().write(events_every(7 * MINUTE, 40))
+    expected = [f"{n:07d}" for n in range(40)]
+    found = _ids(
+        api,
+        order=order,
+        read=read,
+        limit=limit,
+        from_=format_time(NOON - 5 * HOUR),
+        to=format_time(NOON),
+    )
+    assert found == (expected if order == "asc" else expected[::-1])
+
+
+def test_a_page_holds_100_events_unless_asked_otherwise(api: Api) -> None:
+    api.memory.store.write(events_every(MINUTE, 150))
+    assert [len(page.body["events"]) for page in _pages(api)] == [100, 50]
+
+
+def test_a_sharding_key_is_read_alone(api: Api) -> None:
+    api.post([event_json(str(n), sharding_key=f"k{n % 3}") for n in range(9)])
+    assert _ids(api, sharding_key="k1", limit=2) == ["1", "4", "7"]
+
+
+def test_series_and_ids_of_any_characters_are_read_by_an_escaped_query_string(api: Api) -> None:
+    series, event_id, sharding_key = "a#1/é +&=%", 'q"\\😀', "#\n\t"
+    api.post([event_json(event_id, series=series, sharding_key=sharding_key)])
+    page = api.page(series=series, sharding_key=sharding_key)
+    (event,) = page.body["events"]
+    assert (event["series"], event["id"], event["sharding_key"]) == (series, event_id, sharding_key)
+    identity = {
+        "series": series,
+        "time": event["time"],
+        "id": event_id,
+        "sharding_key": sharding_key,
+    }
+    assert api.get("/v1/events/one", identity).body == event
+
+
+def test_one_event_is_read_by_its_identity_or_is_404(api: Api) -> None:
+    api.post([event_json("a"), event_json("b", sharding_key="k")])
+    identity = {"series": "ORD", "time": format_time(NOON), "id": "a"}
+    for consistent in ({}, {"consistent": "true"}, {"consistent": "false"}):
+        answer = api.get("/v1/events/one", {**identity, **consistent})
+        assert (answer.status, answer.body["payload"]) == (200, {"delay": 33})
+        assert "sharding_key" not in answer.body
+    missing = api.get("/v1/events/one", {**identity, "id": "b"})
+    assert (missing.status, missing.error[0]) == (404, "unknown_event")
+    found = api.get("/v1/events/one", {**identity, "id": "b", "sharding_key": "k"})
+    assert found.body["sharding_key"] == "k"
+
+
+def test_reads_are_eventually_consistent_unless_asked_otherwise(api: Api) -> None:
+    api.post([event_json()])
+    api.memory.table.forget_calls()
+    api.page()
+    assert not any(r.get("ConsistentRead") for r in api.memory.table.requests_of("Query"))
+    api.memory.table.forget_calls()
+    api.page(consistent="true")
+    assert all(request["ConsistentRead"] for _, request in api.memory.table.requests)
+
+
+def test_throttled_reads_are_429_with_retry_after(api: Api) -> None:
+    answer = api.on(wrap=lambda _: throttled_call).page()
+    assert (answer.status, answer.error[0]) == (429, "throttled")
+    assert answer.headers["Retry-After"] == "1"
+
+
+@pytest.mark.parametrize("fault", [Fault.UNREACHABLE, Fault.LOST_REPLY])
+def test_reads_of_storage_out_of_reach_are_503_with_retry_after(api: Api, fault: Fault) -> None:
+    answer = api.on(wrap=lambda call: FaultyCall(call, [fault] * 1_000)).page()
+    assert (answer.status, answer.error[0]) == (503, "storage_unavailable")
+    assert answer.headers["Retry-After"] == "2"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RefusedError("AccessDeniedException", "arn:…"), OutcomeUnknownError("HTTP500", "trace")],
+)
+def test_what_storage_says_is_logged_and_not_answered(api: Api, error: Exception) -> None:
+    def fail(*_: Any) -> dict[str, Any]:
+        raise error
+
+    answer = api.on(wrap=lambda _: fail).page()
+    assert answer.status == 503
+    assert str(error).partition(": ")[2] not in str(answer.raw)
+    assert str(error).partition(": ")[2] in json.loads(api.log.getvalue().splitlines()[0])["reason"]
+
+
+NASTY = {
+    "quotes": '"' * 1_000,
+    "backslashes": "\\" * 1_000,
+    "control characters": "\0\x1f\n" * 400,
+    "emoji": "😀" * 1_000,
+    "accents": "é" * 1_000,
+    "ideographs": "日本" * 1_000,
+    "line separators": "\u2028" * 1_000,
+    "plain": "x" * 3_000,
+    "numbers": list(range(500)),
+    "mixture": '"\\\0é😀日' * 200,
+}
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_no_page_comes_near_lambdas_limit_and_its_cursor_goes_on(api: Api, kind: str) -> None:
+    value = NASTY[kind]
+    events = [
+        Event(series="ORD", time=NOON - n * MINUTE, id=f"{n:04}", payload={"v": [value] * 8})
+        for n in range(700)
+    ]
+    for start in range(0, 700, 100):
+        api.memory.store.write(events[start : start + 100])
+    pages = list(_pages(api, limit=1_000))
+    sizes = [body_as_lambda_sends_it(page) for page in pages]
+    assert max(sizes) < 4_200_000 < LAMBDA_LIMIT
+    assert len(pages) > 1
+    assert min(sizes[:-1]) > 3_500_000
+    found = [event["id"] for page in pages for event in page.body["events"]]
+    assert found == [f"{n:04}" for n in range(699, -1, -1)]
+    assert pages[0].body["events"][0]["payload"] == {"v": [value] * 8}
+
+
+def test_the_largest_event_fits_into_an_answer(api: Api) -> None:
+    payload = {"v": '"' * 200_000}
+    assert api.memory.store.write(
+        [Event(series="ORD", time=NOON, id="1", payload=payload)]
+    ).accepted
+    page = api.page()
+    assert page.body["events"][0]["payload"] == payload
+    assert body_as_lambda_sends_it(page) < LAMBDA_LIMIT
+    one = api.get("/v1/events/one", {"series": "ORD", "time": format_time(NOON), "id": "1"})
+    assert body_as_lambda_sends_it(one) < LAMBDA_LIMIT
+
+
+def test_health_is_answered_without_storage(api: Api) -> None:
+    answer = api.on(wrap=lambda _: throttled_call).get("/v1/healthz")
+    assert (answer.status, answer.body) == (200, {"status": "ok"})
