@@ -6,9 +6,9 @@ an order that a seed decides. The hub may freeze a process, crash it at any such
 or lose its reply.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
@@ -18,6 +18,8 @@ from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
 from tests.support.fakes import one_by_one
 
 __all__ = ["NOON", "Cluster", "Faults", "Process"]
+
+T = TypeVar("T")
 
 NOON: Final = 1_780_315_200.0  # 2026-06-01T12:00:00Z
 
@@ -68,7 +70,7 @@ class Process:
             sleep=self._sleep,
             random=self.cluster.random,
             new_id=lambda: f"made-{self.cluster.steps}",
-            parallel=one_by_one,
+            parallel=self._in_any_order,
         )
 
     def now(self) -> float:
@@ -131,6 +133,12 @@ class Process:
         current = getcurrent()
         assert current.parent is not None
         current.parent.switch()
+
+    def _in_any_order(self, tasks: Sequence[Callable[[], T]], /) -> list[T]:
+        """Run tasks that are sent at the same time one after the other, in an order that the seed decides."""
+        order = sorted(range(len(tasks)), key=lambda _: self.cluster.random())
+        results = dict(zip(order, one_by_one([tasks[at] for at in order]), strict=True))
+        return [results[at] for at in range(len(tasks))]
 
     def _sleep(self, seconds: float) -> None:
         self.wakes_at = self.cluster.time + seconds
