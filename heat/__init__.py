@@ -43,7 +43,8 @@ a scaled-down bucket passes when the bucket is full and leaves a debt.
 from heat.errors import HeatError, MalformedRequestError, UnknownTableError
 from heat.insights import Contributor, Insights, Rule
 from heat.meters import Meter, Slot
-from heat.model import Admission, Heat
+from heat.model import Heat
+from heat.outcome import Admission
 from heat.parameters import Parameters
 from heat.reasons import Cause, Reason, Throttle
 from heat.resources import Resource, Split

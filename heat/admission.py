@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from heat.buckets import Bucket
-from heat.charges import SCAN, Charge, Sums, Work, by_partition
+from heat.charges import Charge, Sums, Work, by_partition
 from heat.partitions import Partition
 from heat.rates import Rates
 from heat.reasons import Cause, Throttle
 from heat.resources import Resource
+from heat.taking import Totals, take_reads, take_summed_writes, take_writes, totals_of
 
-__all__ = ["Gate", "take_reads", "take_writes"]
+__all__ = ["Gate"]
 
-Totals = dict[Resource, list[float]]  # units, items
 Lacks = dict[Resource, float]
 Verdicts = list[Throttle | None]
 
@@ -46,7 +46,7 @@ class Gate:
 
         def refusal(charges: Sequence[Charge]) -> Throttle | None:
             sums = by_partition(charges)
-            return self._write_refusal(sums, _totals(sums), indexes, now, whole=True)
+            return self._write_refusal(sums, totals_of(sums), indexes, now, whole=True)
 
         return _together(works, refusal, lambda charges: take_writes(charges, now))
 
@@ -66,10 +66,10 @@ class Gate:
         self, charges: Sequence[Charge], indexes: Sequence[Resource], now: float, *, whole: bool
     ) -> Throttle | None:
         sums = by_partition(charges)
-        totals = _totals(sums)
+        totals = totals_of(sums)
         refusal = self._write_refusal(sums, totals, indexes, now, whole=whole)
         if refusal is None:
-            _take_writes(charges, sums, totals, now)
+            take_summed_writes(charges, sums, totals, now)
         return refusal
 
     def _take_reads(self, work: Work, now: float) -> Throttle | None:
@@ -90,8 +90,8 @@ class Gate:
         short = [
             (partition, entry[0])
             for partition, entry in sums.items()
-            if partition.write.fill(now) < entry[0]
-            and not partition.write.holds(entry[0], whole=whole)
+            if (bucket := partition.write).fill(now) < entry[0]
+            and not bucket.holds(entry[0], whole=whole)
         ]
         lacks: Lacks = {}
         for partition, units in short:
@@ -129,61 +129,8 @@ class Gate:
         return cause if after > self._buffer else None
 
 
-def take_writes(charges: Sequence[Charge], now: float, *, corrects: bool = False) -> None:
-    """Consume charges whatever the buckets hold: what happened must be paid for, with debt if need be.
-
-    With `corrects` they correct what was taken before, and count no items.
-    """
-    sums = by_partition(charges)
-    if corrects:
-        _fill(sums, now)
-    _take_writes(charges, sums, _totals(sums, count=not corrects), now)
-
-
-def take_reads(charges: Sequence[Charge], now: float, *, corrects: bool = False) -> None:
-    """Consume read charges whatever the buckets hold, as `take_writes`."""
-    sums = by_partition(charges)
-    for partition, (units, tokens, _) in sums.items():
-        partition.read.fill(now)
-        partition.read.tokens -= tokens
-        partition.read_tokens += tokens
-        partition.consumed_read += units
-        partition.observed.credit += units
-        if partition.observed.credit >= partition.observed.stride:
-            _observe(partition, units, charges)
-    for resource, (units, items) in _totals(sums, count=not corrects).items():
-        for limit in resource.reads.limits:
-            limit.bucket.fill(now)
-            limit.bucket.tokens -= units
-        resource.meter.advance(now)
-        resource.meter.consume_read(units, int(items))
-        if resource.insights.accessed:
-            _count_accessed(resource, charges, 1.0, now)
-
-
-def _take_writes(charges: Sequence[Charge], sums: Sums, totals: Totals, now: float) -> None:
-    for partition, (units, growth, _) in sums.items():
-        bucket = partition.write
-        bucket.tokens -= units
-        if bucket.tokens < 0 and partition.owner.index is not None:
-            partition.owner.indebted[partition] = None
-        partition.write_units += units
-        partition.bytes += growth
-        observed = partition.observed
-        observed.credit += units
-        if observed.credit >= observed.stride:
-            _observe(partition, units, charges)
-    for resource, (units, items) in totals.items():
-        for limit in resource.writes.limits:
-            limit.bucket.tokens -= units
-        resource.meter.advance(now)
-        resource.meter.consume_write(units, int(items))
-        if resource.insights.accessed:
-            _count_accessed(resource, charges, 3.0, now)
-
-
 def _read_refusal(sums: Sums, now: float) -> Throttle | None:
-    for resource, (units, _) in _totals(sums).items():
+    for resource, (units, _) in totals_of(sums).items():
         cause = _short(resource.reads, units, now, whole=True)
         if cause is not None:
             return resource.throttle(cause, write=False)
@@ -228,48 +175,3 @@ def _lack(bucket: Bucket, units: float, *, whole: bool) -> float:
     """Return what a bucket lacks for `units`, beside what it owes already."""
     wanted = min(units, bucket.depth) if whole else units
     return max(wanted - max(bucket.tokens, 0.0), 0.0)
-
-
-def _observe(partition: Partition, units: float, charges: Iterable[Charge]) -> None:
-    """Sample the key whose units complete the sample's stride: evenly by units, not by request."""
-    observed = partition.observed
-    credit = observed.credit - units
-    for _, where, some, key, sort, _ in charges:
-        if where is partition:
-            credit += some
-            if credit >= observed.stride and key != SCAN:
-                observed.add(key, sort)
-                return
-
-
-def _count_accessed(
-    resource: Resource, charges: Iterable[Charge], weight: float, now: float
-) -> None:
-    for arm, _, units, key, sort, _ in charges:
-        if arm.resource is resource and key != SCAN:
-            resource.insights.consumed(key, _text(sort), units * weight, now)
-
-
-def _text(sort: object) -> str | None:
-    return None if sort is None else str(sort)
-
-
-def _fill(sums: Sums, now: float) -> None:
-    for partition in sums:
-        partition.write.fill(now)
-        for limit in partition.owner.writes.limits:
-            limit.bucket.fill(now)
-
-
-def _totals(sums: Sums, *, count: bool = True) -> Totals:
-    totals: Totals = {}
-    for partition, (units, _, items) in sums.items():
-        entry = totals.get(partition.owner)
-        if entry is None:
-            totals[partition.owner] = [units, items if count else 0]
-        elif count:
-            entry[0] += units
-            entry[1] += items
-        else:
-            entry[0] += units
-    return totals

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Any
 
-from heat.admission import Gate, take_reads, take_writes
-from heat.batches import divided
-from heat.capacity import consumed_capacity
-from heat.charges import Work, difference, units_of
+from heat.admission import Gate
+from heat.charges import SCAN, Work, difference, units_of
 from heat.errors import MalformedRequestError, UnknownTableError
 from heat.items import Item
+from heat.outcome import Admission
 from heat.parameters import Parameters
 from heat.reasons import Throttle
 from heat.requests import OPERATIONS, Asked, ask
@@ -20,11 +18,9 @@ from heat.settings import TableSettings
 from heat.settlement import failed_works, settled_works
 from heat.snapshot import snapshot
 from heat.tables import Table
+from heat.taking import take_reads, take_writes
 
-__all__ = ["Admission", "Heat"]
-
-
-_BATCHES: Final = ("BatchGetItem", "BatchWriteItem")
+__all__ = ["Heat"]
 
 
 @contextmanager
@@ -41,67 +37,6 @@ def _checked(operation: str) -> Iterator[None]:
         ValueError,
     ) as e:
         raise MalformedRequestError(f"{operation}: {e!r}") from e
-
-
-@dataclass(slots=True)
-class Admission:
-    """The model's answer to one request; hand it back to `settle`, `fail` or `cancel`."""
-
-    operation: str
-    request: Mapping[str, Any]
-    asked: Asked
-    verdicts: list[Throttle | None]  # one an item, in the request's order
-    final: list[Work] = field(default_factory=list)  # of admitted items, once settled
-
-    @property
-    def throttles(self) -> list[Throttle]:
-        """The refusals, in order. Empty: everything was admitted."""
-        return [verdict for verdict in self.verdicts if verdict is not None]
-
-    @property
-    def throttled(self) -> bool:
-        """Whether nothing got through, so that the whole request fails with an exception."""
-        refused = len(self.throttles)
-        return bool(refused) and (self.asked.together or refused == len(self.verdicts))
-
-    @property
-    def admitted(self) -> list[Work]:
-        """The charges of the items that got through, as they were taken."""
-        if self.asked.together and self.throttles:
-            return []
-        return [
-            work
-            for work, verdict in zip(self.asked.works, self.verdicts, strict=True)
-            if verdict is None
-        ]
-
-    @property
-    def to_send(self) -> Mapping[str, Any]:
-        """The request that goes on to the engine: without a batch's refused items."""
-        if self.asked.together or not self.throttles or self.operation not in _BATCHES:
-            return self.request
-        return divided(self.request, self.verdicts)[0]
-
-    @property
-    def unprocessed(self) -> dict[str, Any]:
-        """A batch's refused items, as UnprocessedItems or UnprocessedKeys."""
-        if not self.throttles or self.operation not in _BATCHES:
-            return {}
-        return divided(self.request, self.verdicts)[1]
-
-    @property
-    def units(self) -> float:
-        """The units that were taken, all tables and indexes together."""
-        return sum(map(units_of, self.final or self.admitted))
-
-    def consumed_capacity(self, form: str) -> list[dict[str, Any]]:
-        """Return one ConsumedCapacity a table, `form` being TOTAL or INDEXES."""
-        return consumed_capacity(
-            self.final or self.admitted,
-            form,
-            write=self.asked.write,
-            transactional=self.operation.startswith("Transact"),
-        )
 
 
 class Heat:
@@ -251,11 +186,9 @@ class Heat:
         resource = self.resource(throttle.table, throttle.index)
         resource.meter.advance(now)
         resource.meter.refuse(throttle, units_of(work))
-        if throttle.write and throttle.index is not None:
-            return  # insights don't count writes that an index held up
-        for arm, _, _, key, sort, _ in work[:1]:
-            if arm.resource is resource and key:
-                resource.insights.throttled(key, None if sort is None else str(sort), now)
+        arm, _, _, key, sort, _ = work[0]
+        if arm.resource is resource and key != SCAN:  # insights don't count what an index held up
+            resource.insights.throttled(key, None if sort is None else str(sort), now)
 
     def _correct(
         self, admission: Admission, taken: Sequence[Work], final: list[Work], now: float

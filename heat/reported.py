@@ -24,12 +24,12 @@ def reported_units(answer: Mapping[str, Any]) -> dict[str, Arms]:
 
 def read_as_reported(works: Works, answer: Mapping[str, Any]) -> list[Work]:
     """Return read charges scaled so that each arm sums to what is reported; as they are without a report."""
-    scale = _scale(works, reported_units(answer))
+    scale = _scale(_charged(works), reported_units(answer))
     return [
-        tuple(
+        [
             (arm, part, units * scale.get(arm, 1.0), key, sort, tokens * scale.get(arm, 1.0))
             for arm, part, units, key, sort, tokens in work
-        )
+        ]
         for work in works
     ]
 
@@ -43,19 +43,22 @@ def written_as_reported(
     where the table's key would lie in it: the sum is right, the place is anyone's guess.
     """
     reported = reported_units(answer)
-    scale = _scale(works, reported)
-    scaled: list[Work] = [
-        tuple(_scaled_write(charge, scale.get(charge[0], 1.0)) for charge in work) for work in works
-    ]
-    charged = {(arm.resource.table, arm.name) for work in works for arm, *_ in work}
-    for at, work in enumerate(scaled):
-        name = work[0][0].resource.table
-        unseen = [
-            (index, units)
-            for index, units in reported.pop(name, {}).items()
-            if index not in (None, TOTAL) and (name, index) not in charged and units
-        ]
-        scaled[at] = (*work, *_unseen(work[0], tables[name], unseen))
+    charged = _charged(works) if reported else {}
+    scale = _scale(charged, reported)
+    unseen = _unseen(charged, reported)
+    if not unseen and all(factor == 1.0 for factor in scale.values()):
+        return list(works)  # the rule, and cheap
+    scaled: list[Work] = []
+    for work in works:
+        first = work[0]
+        name = first[0].resource.table
+        missed = unseen.pop(name, {})
+        scaled.append(
+            [
+                *(_scaled_write(charge, scale.get(charge[0], 1.0)) for charge in work),
+                *_guessed(first, tables[name], missed),
+            ]
+        )
     return scaled
 
 
@@ -66,29 +69,47 @@ def _scaled_write(charge: Charge, scale: float) -> Charge:
     return (arm, partition, units * scale, key, sort, growth)
 
 
-def _unseen(
-    beside: Charge, table: Table, arms: Iterable[tuple[str | None, float]]
-) -> Iterable[Charge]:
+def _unseen(charged: Mapping[Arm, float], reported: Mapping[str, Arms]) -> dict[str, Arms]:
+    """Return by table the indexes that are reported without a charge."""
+    known = {(arm.resource.table, arm.name) for arm in charged}
+    missed: dict[str, Arms] = {
+        table: {
+            name: units
+            for name, units in arms.items()
+            if units and name not in (None, TOTAL) and (table, name) not in known
+        }
+        for table, arms in reported.items()
+    }
+    return {table: arms for table, arms in missed.items() if arms}
+
+
+def _guessed(beside: Charge, table: Table, arms: Arms) -> Iterable[Charge]:
     _, home, _, key, sort, _ = beside
-    for name, units in arms:
+    for name, units in arms.items():
         index = table.indexes[str(name)]
         partition = home if index.local else index.resource.partitions.find(key, sort)
         yield (index.arm, partition, units, key, sort, 0.0)
 
 
-def _scale(works: Works, reported: Mapping[str, Arms]) -> dict[Arm, float]:
+def _charged(works: Works) -> dict[Arm, float]:
     charged: dict[Arm, float] = {}
-    totals: dict[str, float] = {}
     for work in works:
         for arm, _, units, *_ in work:
             charged[arm] = charged.get(arm, 0.0) + units
-            totals[arm.resource.table] = totals.get(arm.resource.table, 0.0) + units
+    return charged
+
+
+def _scale(charged: Mapping[Arm, float], reported: Mapping[str, Arms]) -> dict[Arm, float]:
     scale: dict[Arm, float] = {}
     for arm, units in charged.items():
         arms = reported.get(arm.resource.table)
-        if arms and TOTAL in arms:
-            scale[arm] = arms[TOTAL] / totals[arm.resource.table]
-        elif arms and units:
+        if not arms or not units:
+            continue
+        if TOTAL in arms:
+            table = arm.resource.table
+            total = sum(u for other, u in charged.items() if other.resource.table == table)
+            scale[arm] = arms[TOTAL] / total
+        else:
             scale[arm] = arms.get(arm.name, 0.0) / units
     return scale
 

@@ -99,11 +99,13 @@ def test_a_partition_that_cools_down_does_not_split() -> None:
 
 def test_growth_of_the_table_does_not_start_a_hot_partitions_clock_again() -> None:
     heat = model(settings(), FAST)
-    load(heat, spread(), 60, 2)
-    heat.update_table(settings(warm_write=WIDE), 2.5)
-    load(heat, spread(seed=2), 60, 2 * LATEST, start=3.0)
-    splits = [split for split in heat.resource(TABLE).splits if split.why == "heat"]
-    assert splits[0].at <= LATEST + 1
+    load(heat, spread(), 60, 4)
+    before = heat.resource(TABLE).partitions.find("hot", "0")
+    heat.update_table(settings(warm_write=WIDE), 4.0)
+    after = heat.resource(TABLE).partitions.find("hot", "0")
+    assert after is not before
+    assert after.split_at == before.split_at is not None
+    assert len(after.observed.keys) == len(before.observed.keys) > 0
 
 
 def test_splits_raise_what_a_spread_key_can_take() -> None:
