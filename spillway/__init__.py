@@ -10,6 +10,7 @@ from spillway.reading.page import Page
 from spillway.runtime import Runtime
 from spillway.settings import Settings
 from spillway.sharding import Mode, recommended_shards, shards_for
+from spillway.storage.dax import DaxCall
 from spillway.storage.port import (
     OutcomeUnknownError,
     RefusedError,
@@ -22,6 +23,7 @@ from spillway.writing.result import Rejected, WriteResult
 
 __all__ = [
     "Bucket",
+    "DaxCall",
     "Event",
     "EventStore",
     "InvalidInputError",

@@ -49,6 +49,15 @@ class Settings:
     write_timeout: float = 20
     page_bytes: int = 4_000_000
 
+    @property
+    def open_for(self) -> float:
+        """Seconds after its end for which a range of time is expected to grow: late events, and writes under way.
+
+        Where events may come late without limit, those later than `slack` are not expected.
+        """
+        late = self.slack if self.late_limit is None else self.late_limit.total_seconds()
+        return late + self.write_timeout + 2 * self.clock_error
+
     def __post_init__(self) -> None:
         check_counts(self.mode, self.shards, self.index_shards)
         if self.future_skew > self.horizon - 2 * self.clock_error:

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from spillway.errors import InvalidInputError
 from spillway.event import Event
+from spillway.layouts.lagging import LaggingLayouts
 from spillway.layouts.model import Layout
 from spillway.layouts.source import LayoutSource
 from spillway.reading.page import Measure, Page, stored_size, to_event
 from spillway.reading.query import ReadQuery, check_identity, check_series
 from spillway.reading.reader import Reader
-from spillway.reading.scan import Sources
+from spillway.reading.sources import Sources
 from spillway.runtime import Runtime
 from spillway.settings import Settings
 from spillway.storage.boto import call_through
+from spillway.storage.fallback import Breaker, Fallback
 from spillway.storage.port import Call
 from spillway.writing.result import WriteResult
 from spillway.writing.writer import Writer
@@ -36,6 +38,11 @@ class EventStore:
         layouts: name of the layout table.
         settings: what the deployment decides; must be the same for all writers of a table.
         runtime: clocks, sleep, randomness and threads, for tests.
+        cache: a port that answers from copies, such as `DaxCall`, for eventually consistent reads of closed ranges:
+            those that ended longer ago than late events are expected (`Settings.late_limit`, else `slack`). Where it
+            fails, DynamoDB answers; after three failures in a row it is left alone for 30 s. Such reads lag by at
+            most `Settings.layout_ttl`, the TTL of the cache (DAX: 5 min by default) and DynamoDB's own lag. Nothing
+            else ever asks it.
 
     Example:
         >>> store = EventStore(boto3.client("dynamodb"), table="events", layouts="layouts")
@@ -43,7 +50,7 @@ class EventStore:
         1
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  all but three have defaults
         self,
         client: "DynamoDBClient | Call",
         *,
@@ -51,14 +58,32 @@ class EventStore:
         layouts: str,
         settings: Settings | None = None,
         runtime: Runtime | None = None,
+        cache: Call | None = None,
     ) -> None:
         call: Call = client if callable(client) else call_through(client)
         self._settings = settings or Settings()
         runtime = runtime or Runtime()
-        self._layouts = LayoutSource(call, layouts, self._settings, runtime)
+        self._fallback, lagging = None, None
+        if cache is not None:
+            self._fallback = Fallback(cache, call, Breaker(runtime.monotonic))
+            ttl = self._settings.layout_ttl
+            lagging = LaggingLayouts(self._fallback, layouts, ttl, runtime.now)
+        self._layouts = LayoutSource(call, layouts, self._settings, runtime, lagging=lagging)
         self._writer = Writer(call, table, self._layouts, self._settings, runtime)
-        sources = Sources(call=call, table=table, layouts=self._layouts, runtime=runtime)
+        sources = Sources(
+            call=call,
+            cached=self._fallback or call,
+            open_for=self._settings.open_for,
+            table=table,
+            layouts=self._layouts,
+            runtime=runtime,
+        )
         self._reader = Reader(sources, self._settings)
+
+    @property
+    def cache_failures(self) -> int:
+        """How often `cache` failed, so that DynamoDB answered."""
+        return 0 if self._fallback is None else self._fallback.failures
 
     def write(self, events: Iterable[Event], *, timeout: float | None = None) -> WriteResult:
         """Write events and answer for each: accepted means durably stored, nothing else does.
@@ -97,7 +122,8 @@ class EventStore:
             limit: most events of the page, 1 to 10,000. A page also ends at `Settings.page_bytes`, with a cursor.
             order: `asc` or `desc`, by time, then sharding key and id.
             cursor: of the page before; it outlives any change of layout, and any other change of the query voids it.
-            consistent: whether every write acknowledged before is seen. Costs twice the read units.
+            consistent: whether every write acknowledged before is seen. Costs twice the read units. A read that
+                need not be lags by at most `Settings.layout_ttl` and DynamoDB's own lag, with a `cache` by its TTL too.
             sharding_key: only its events: one shard is read, whose other keys are passed over.
             read: `table`, `index` (one query a time bucket and index shard, eventually consistent), or `auto`.
             measure: bytes that a record adds to the page.

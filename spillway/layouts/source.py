@@ -4,6 +4,7 @@ from typing import Final
 
 from spillway.layouts.cache import LayoutCache
 from spillway.layouts.changes import lowered, succeeded
+from spillway.layouts.lagging import LaggingLayouts
 from spillway.layouts.model import Layout, Snapshot
 from spillway.layouts.store import LayoutStore
 from spillway.runtime import Runtime
@@ -16,18 +17,31 @@ _SETTLE_AFTER: Final = 5.0  # seconds in which whoever begins an epoch also clos
 
 
 class LayoutSource:
-    """Layouts by series. Thread-safe; every method but `known` may send requests and raise StorageError."""
+    """Layouts by series. Thread-safe; every method but `known` may send requests and raise StorageError.
 
-    def __init__(self, call: Call, table: str, settings: Settings, runtime: Runtime) -> None:
+    `lagging` may serve reads that may lag by minutes; nothing else asks it.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        table: str,
+        settings: Settings,
+        runtime: Runtime,
+        *,
+        lagging: LaggingLayouts | None = None,
+    ) -> None:
         self._store = LayoutStore(call, table, settings, runtime.now)
         self._cache = LayoutCache(settings.layout_ttl, runtime.now)
+        self._lagging = lagging
         self._settings = settings
         self._now = runtime.now
 
     def known(self, series: str) -> Layout | None:
         """Return the layout that was seen last, however old: good for a guess. No request."""
         snapshot = self._cache.latest(series)
-        return None if snapshot is None else snapshot.layout
+        seen = None if snapshot is None else snapshot.layout
+        return seen if self._lagging is None else _newer(seen, self._lagging.known(series))
 
     def to_write(self, series: str) -> Snapshot:
         """Return a snapshot young enough to write by; creates the layout of a new series."""
@@ -50,9 +64,20 @@ class LayoutSource:
         return None if snapshot is None else self._kept(snapshot).layout
 
     def read_eventually(self, series: str) -> Layout | None:
-        """Return a layout that may lag by the cache's time to live; a series that is not cached is read strongly."""
+        """Return a layout that lags by at most `Settings.layout_ttl`; a series that is not cached is read strongly."""
         snapshot = self._cache.fresh(series)
         return self.read(series) if snapshot is None else snapshot.layout
+
+    def read_cached(self, series: str) -> Layout | None:
+        """Return a layout that may lag by minutes; a series of which no cache has one is read strongly.
+
+        It lags by at most `Settings.layout_ttl`, the TTL of the cache that `lagging` asks (DAX: 5 min by default), and
+        what DynamoDB's eventually consistent reads lag.
+        """
+        if self._lagging is None or self._cache.fresh(series) is not None:
+            return self.read_eventually(series)
+        found = self._lagging.read(series)
+        return self.read(series) if found is None else _newer(found, self.known(series))
 
     def lower(self, series: str, epoch_id: int, time: str) -> Snapshot:
         """Lower the mark of the epoch in force to `time`, if it is still the one named; return what is in force."""
@@ -77,3 +102,10 @@ class LayoutSource:
     def _kept(self, snapshot: Snapshot) -> Snapshot:
         self._cache.keep(snapshot)
         return snapshot
+
+
+def _newer(one: Layout | None, other: Layout | None) -> Layout | None:
+    """Return the later version of a layout."""
+    if one is None or other is None:
+        return one or other
+    return max(one, other, key=lambda layout: layout.version)

@@ -12,7 +12,8 @@ from spillway.reading.copies import newest_copy
 from spillway.reading.cursor import decode_cursor, encode_cursor
 from spillway.reading.page import Measure, Page
 from spillway.reading.query import MAX_LIMIT, ReadQuery, Source
-from spillway.reading.scan import Scan, Sources
+from spillway.reading.scan import Scan
+from spillway.reading.sources import Age, Sources
 from spillway.reading.stream import Record, to_record
 from spillway.settings import Settings
 from spillway.sharding import routing_hash
@@ -50,7 +51,20 @@ class Reader:
     def one(
         self, series: str, identity: keys.SortKey, *, consistent: bool, timeout: float
     ) -> Record | None:
-        """Return one event, None where there is none; one GetItem a shard that may hold it, in parallel."""
+        """Return one event, None where there is none; one GetItem a shard that may hold it, in parallel.
+
+        What a cache before DynamoDB lacks is looked for once more, strongly: its misses prove nothing.
+        """
+        deadline = self._sources.runtime.monotonic() + timeout
+        found = self._copy(series, identity, consistent=consistent, timeout=timeout)
+        if found is None and self._sources.age(identity.time, consistent=consistent) is Age.MINUTES:
+            left = deadline - self._sources.runtime.monotonic()
+            return self._copy(series, identity, consistent=True, timeout=left)
+        return found
+
+    def _copy(
+        self, series: str, identity: keys.SortKey, *, consistent: bool, timeout: float
+    ) -> Record | None:
         request = {"ConsistentRead": consistent}
         layout, answers = self._at_each_shard(series, identity, "GetItem", request, timeout)
         if layout is None:
@@ -77,8 +91,9 @@ class Reader:
         """Call an operation on one event's key in every shard that may hold it; return the layout and the answers."""
         runtime = self._sources.runtime
         deadline = runtime.monotonic() + timeout
-        eventually = request.get("ConsistentRead") is False
-        load = partial(self._sources.layout, series, consistent=not eventually)
+        consistent = request.get("ConsistentRead") is not False
+        age = self._sources.age(identity.time, consistent=consistent)
+        load = partial(self._sources.layout, series, age)
         layout = retry_until(deadline, load, runtime)
         if layout is None:
             return None, []
@@ -91,7 +106,8 @@ class Reader:
                 keys.SORT_KEY: {"S": stored},
             }
             full = {"TableName": self._sources.table, "Key": key, **request}
-            return retry_until(deadline, partial(self._sources.call, operation, full), runtime)
+            send = partial(self._sources.events(age), operation, full)
+            return retry_until(deadline, send, runtime)
 
         shards = layout.candidates(identity.time, routing)
         return layout, runtime.parallel([partial(call, shard) for shard in shards])

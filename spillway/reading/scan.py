@@ -2,42 +2,25 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from spillway.backoff import retry_until
 from spillway.keys import partition_key
 from spillway.layouts.model import Layout
-from spillway.layouts.source import LayoutSource
 from spillway.reading.copies import without_copies
 from spillway.reading.fanout import Partition, partitions_of
 from spillway.reading.merge import merge
 from spillway.reading.query import ReadQuery, Source
+from spillway.reading.sources import Sources
 from spillway.reading.stream import QueryTemplate, Record, Stream
-from spillway.runtime import Runtime
-from spillway.storage.port import Call
 
-__all__ = ["Scan", "Sources"]
+__all__ = ["Scan"]
 
 T = TypeVar("T")
 
 _SLACK: Final = 1.3  # over an even share of the page, so that most pages need one round
 _LEAST_LIMIT: Final = 20  # items of 200 bytes that the cheapest Query returns at no further cost
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """Where reads find layouts and events."""
-
-    call: Call
-    table: str
-    layouts: LayoutSource
-    runtime: Runtime
-
-    def layout(self, series: str, *, consistent: bool) -> Layout | None:
-        """Return the layout, by a strongly consistent read for reads that must be."""
-        return self.layouts.read(series) if consistent else self.layouts.read_eventually(series)
 
 
 class Scan:
@@ -56,6 +39,7 @@ class Scan:
         self._sources = sources
         self._query = query.narrowed(after)
         self._template = QueryTemplate(sources.table, query, after)
+        self._age = sources.age(self._query.end, consistent=query.consistent)
         self._wanted = wanted
         began = sources.runtime.monotonic()
         self._patience = began + timeout / 2
@@ -91,7 +75,7 @@ class Scan:
         """Read the layout, and at the same time the first page of what the cached one names."""
         streams = [self._open(partition) for partition in self._guess()]
         self._width = max(1, len(streams))
-        load = partial(self._sources.layout, self._query.series, consistent=self._query.consistent)
+        load = partial(self._sources.layout, self._query.series, self._age)
         fetches = [partial(stream.fetch, self._limit()) for stream in streams]
         tasks: list[Callable[[], Layout | None]] = [partial(self._retrying, load), *fetches]
         layout = self._sources.runtime.parallel(tasks)[0]
@@ -128,7 +112,7 @@ class Scan:
         return max(_LEAST_LIMIT, math.ceil(self._wanted * _SLACK / self._width) + 1)
 
     def _call(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
-        return self._retrying(partial(self._sources.call, operation, request))
+        return self._retrying(partial(self._sources.events(self._age), operation, request))
 
     def _retrying(self, task: Callable[[], T]) -> T:
         return retry_until(self._deadline, task, self._sources.runtime)

@@ -9,10 +9,11 @@ import pytest
 from spillway.layouts import changes, source, store
 from spillway.layouts.cache import LayoutCache
 from spillway.layouts.item import encode_layout
+from spillway.layouts.lagging import LaggingLayouts
 from spillway.layouts.model import OPEN, Epoch, Layout, Snapshot
 from spillway.layouts.source import LayoutSource
 from spillway.layouts.store import LayoutStore
-from spillway.reading.scan import Sources
+from spillway.reading.sources import Age, Sources
 from spillway.runtime import Runtime
 from spillway.settings import Settings
 from spillway.storage.port import Call, ConditionFailedError, ThrottledError
@@ -92,9 +93,15 @@ def monotonic_ttl(patch: Patch) -> None:
     original = LayoutSource.__init__
 
     def init(
-        self: LayoutSource, call: Call, table: str, settings: Settings, runtime: Runtime
+        self: LayoutSource,
+        call: Call,
+        table: str,
+        settings: Settings,
+        runtime: Runtime,
+        *,
+        lagging: LaggingLayouts | None = None,
     ) -> None:
-        original(self, call, table, settings, runtime)
+        original(self, call, table, settings, runtime, lagging=lagging)
         self._cache = MonotonicCache(settings.layout_ttl, runtime.monotonic)
 
     def epoch_for(self: Snapshot, time: str, _: str) -> Epoch | None:
@@ -155,8 +162,7 @@ def fold_keeps_newer_count(patch: Patch) -> None:
 def cached_layout_on_strong_read(patch: Patch) -> None:
     """Take the layout of a consistent read from the process cache."""
 
-    def layout(self: Sources, series: str, *, consistent: bool) -> Layout | None:
-        assert isinstance(consistent, bool)
+    def layout(self: Sources, series: str, _age: Age) -> Layout | None:
         return self.layouts.read_eventually(series)
 
     patch.setattr(Sources, "layout", layout)
