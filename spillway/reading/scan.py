@@ -104,12 +104,16 @@ class Scan:
         self._sources.runtime.parallel([partial(stream.fetch, limit) for stream in streams])
 
     def _limit(self) -> int:
-        """Return how many items to ask of each partition: its share of the page, and one to see whether more follow."""
+        """Return how many items to ask of each partition: its share of the page, and one to see whether more follow.
+
+        The index keeps the last event of a page back, until all its copies are there: one more.
+        """
+        further = 2 if self._query.source is Source.INDEX else 1
         if self._query.sharding_key is not None:
             return 1_000  # most may belong to other keys of the shard
         if self._width == 1:
-            return self._wanted + 1
-        return max(_LEAST_LIMIT, math.ceil(self._wanted * _SLACK / self._width) + 1)
+            return self._wanted + further
+        return max(_LEAST_LIMIT, math.ceil(self._wanted * _SLACK / self._width) + further)
 
     def _call(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
         return self._retrying(partial(self._sources.events(self._age), operation, request))

@@ -83,6 +83,14 @@ class QueryTemplate:
         )
 
 
+def _without_last_event(records: list[Record]) -> list[Record]:
+    """Return the records before the last sort key: the index holds all copies of an event, in no order, over pages."""
+    count = len(records)
+    while count and records[count - 1].sort_key == records[-1].sort_key:
+        count -= 1
+    return records[:count]
+
+
 class Stream:
     """One partition's records in the order of the read. Used by one thread at a time.
 
@@ -92,29 +100,51 @@ class Stream:
         exhausted: nothing is left to fetch.
     """
 
-    __slots__ = ("_call", "_position", "_template", "buffer", "exhausted", "partition", "reached")
+    __slots__ = (
+        "_call",
+        "_held",
+        "_position",
+        "_template",
+        "buffer",
+        "exhausted",
+        "partition",
+        "reached",
+    )
 
     def __init__(self, call: Call, template: QueryTemplate, partition: Partition) -> None:
         self._call = call
         self._template = template
         self._position: Item | None = None
+        self._held: list[Record] = []
         self.partition = partition
         self.buffer: list[Record] = []
         self.reached: str | None = None
         self.exhausted = False
 
     def fetch(self, limit: int) -> None:
-        """Fetch one page of up to `limit` items: one request."""
-        response = self._call(
-            "Query", self._template.request(self.partition, limit, self._position)
-        )
-        fetched = [to_record(item) for item in response["Items"]]
+        """Fetch one page of up to `limit` items: one request; on the index more while all are copies of one event."""
+        fetched = self._page(limit)
+        while self.partition.on_index and self._position is not None:
+            complete = _without_last_event(fetched)
+            if complete:
+                self.reached = complete[-1].sort_key
+                fetched, self._held = complete, fetched[len(complete) :]
+                break
+            fetched += self._page(limit)
         wanted = self._template.wanted
         self.buffer += [record for record in fetched if wanted(record)]
+
+    def _page(self, limit: int) -> list[Record]:
+        """Return what was held back and one more page."""
+        request = self._template.request(self.partition, limit, self._position)
+        response = self._call("Query", request)
+        fetched = self._held + [to_record(item) for item in response["Items"]]
+        self._held = []
         self._position = response.get("LastEvaluatedKey")
         self.exhausted = self._position is None
         if self._position is not None:
             self.reached = self._position[keys.SORT_KEY]["S"]
+        return fetched
 
     def take(self, count: int) -> list[Record]:
         """Remove and return the first `count` buffered records."""
