@@ -11,7 +11,7 @@ from spillway.layouts.model import Layout, Snapshot
 from spillway.settings import Settings
 from spillway.storage.port import Call, ConditionFailedError, Item, StorageError
 
-__all__ = ["Change", "LayoutContendedError", "LayoutStore"]
+__all__ = ["Change", "LayoutContendedError", "LayoutStore", "decode_stored"]
 
 Change = Callable[[Layout, float], Layout]
 """A change of a layout at a wall clock; returns the very layout it is given where nothing has to change."""
