@@ -1,14 +1,13 @@
 """Settings of an event store: what a deployment decides, with the defaults of the design."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from spillway.keys import Bucket
-from spillway.sharding import Mode, is_power_of_two
+from spillway.scaling.policy import Growth
+from spillway.sharding import MAX_SHARDS, Mode, is_power_of_two
 
-__all__ = ["MAX_SHARDS", "Settings", "check_counts"]
-
-MAX_SHARDS = 256
+__all__ = ["Settings", "check_counts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +30,7 @@ class Settings:
         index_has_payload: whether the index's projection holds the payload.
         write_timeout: default deadline of a write.
         page_bytes: budget of one page of a read.
+        growth: when and how far writers grow a layout.
     """
 
     mode: Mode = Mode.CALCULATED
@@ -48,6 +48,7 @@ class Settings:
     index_has_payload: bool = True
     write_timeout: float = 20
     page_bytes: int = 4_000_000
+    growth: Growth = field(default_factory=Growth)
 
     @property
     def open_for(self) -> float:

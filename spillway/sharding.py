@@ -7,6 +7,7 @@ from typing import Final
 import xxhash
 
 __all__ = [
+    "MAX_SHARDS",
     "PARTITION_WCU",
     "Mode",
     "is_power_of_two",
@@ -16,6 +17,7 @@ __all__ = [
     "shards_for",
 ]
 
+MAX_SHARDS: Final = 256
 PARTITION_WCU: Final = 1_000  # write units a second of one DynamoDB partition
 _HEADROOM: Final = 4  # several shards can share a partition
 

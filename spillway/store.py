@@ -14,6 +14,9 @@ from spillway.reading.query import ReadQuery, check_identity, check_series
 from spillway.reading.reader import Reader
 from spillway.reading.sources import Sources
 from spillway.runtime import Runtime
+from spillway.scaling.grower import Grower
+from spillway.scaling.recorder import UsageRecorder
+from spillway.scaling.report import Observer, ignore
 from spillway.settings import Settings
 from spillway.storage.boto import call_through
 from spillway.storage.fallback import Breaker, Fallback
@@ -36,6 +39,8 @@ class EventStore:
             Or an implementation of the port (`spillway.storage.port.Call`).
         table: name of the main table.
         layouts: name of the layout table.
+        usage: name of the usage table, by which all writers of a series know its rate and grow its layout in time; without it
+            a layout grows only once it throttles, by doubling.
         settings: what the deployment decides; must be the same for all writers of a table.
         runtime: clocks, sleep, randomness and threads, for tests.
         cache: a port that answers from copies, such as `DaxCall`, for eventually consistent reads of closed ranges:
@@ -43,6 +48,7 @@ class EventStore:
             fails, DynamoDB answers; after three failures in a row it is left alone for 30 s. Such reads lag by at
             most `Settings.layout_ttl`, the TTL of the cache (DAX: 5 min by default) and DynamoDB's own lag. Nothing
             else ever asks it.
+        observe: told of every growth, of every stop and of every capacity limit, in the thread that met it.
 
     Example:
         >>> store = EventStore(boto3.client("dynamodb"), table="events", layouts="layouts")
@@ -56,9 +62,11 @@ class EventStore:
         *,
         table: str,
         layouts: str,
+        usage: str | None = None,
         settings: Settings | None = None,
         runtime: Runtime | None = None,
         cache: Call | None = None,
+        observe: Observer = ignore,
     ) -> None:
         call: Call = client if callable(client) else call_through(client)
         self._settings = settings or Settings()
@@ -69,7 +77,11 @@ class EventStore:
             ttl = self._settings.layout_ttl
             lagging = LaggingLayouts(self._fallback, layouts, ttl, runtime.now)
         self._layouts = LayoutSource(call, layouts, self._settings, runtime, lagging=lagging)
-        self._writer = Writer(call, table, self._layouts, self._settings, runtime)
+        recorder = None
+        if usage is not None:
+            recorder = UsageRecorder(call, usage, runtime.now, runtime.random)
+        grower = Grower(self._layouts, recorder, self._settings.growth, runtime, observe)
+        self._writer = Writer(call, table, self._layouts, grower, self._settings, runtime)
         sources = Sources(
             call=call,
             cached=self._fallback or call,

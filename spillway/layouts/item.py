@@ -1,13 +1,15 @@
 """The layout table's item: what people and older tools read, and what the protocol works on."""
 
-from typing import Any
+from typing import Any, Final
 
 from spillway.keys import LAYOUT_INDEX_KEY, LAYOUT_KEY, Bucket
-from spillway.layouts.model import OPEN, START, Epoch, Layout
+from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout
 from spillway.sharding import Mode
 from spillway.storage.port import Item
 
-__all__ = ["decode_layout", "encode_layout", "history_entry"]
+__all__ = ["STOP", "decode_layout", "encode_layout", "encode_stop", "history_entry"]
+
+STOP: Final = "growth_stopped"
 
 
 def history_entry(seconds: float, shards: int) -> str:
@@ -44,6 +46,27 @@ def decode_layout(item: Item) -> Layout:
         last_updated=float(item["last_updated"]["N"]),
         epochs=epochs,
         history=tuple(sorted(item.get("shard_history", {}).get("SS", ()))),
+        stop=_decode_stop(item),
+    )
+
+
+def encode_stop(stop: GrowthStop) -> dict[str, Any]:
+    """Return the attribute `growth_stopped`."""
+    fields: Item = {"reason": {"S": stop.reason}, "at": {"N": f"{stop.at:.3f}"}}
+    if stop.hot_sharding_keys:
+        fields["hot_sharding_keys"] = {"L": [{"S": key} for key in stop.hot_sharding_keys]}
+    return {"M": fields}
+
+
+def _decode_stop(item: Item) -> GrowthStop | None:
+    fields = item.get(STOP, {}).get("M")
+    if fields is None:
+        return None
+    keys = fields.get("hot_sharding_keys", {}).get("L", ())
+    return GrowthStop(
+        reason=fields["reason"]["S"],
+        at=float(fields["at"]["N"]),
+        hot_sharding_keys=tuple(key["S"] for key in keys),
     )
 
 

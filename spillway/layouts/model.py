@@ -11,7 +11,7 @@ from spillway.keys import Bucket
 from spillway.sharding import Mode, shard_of
 from spillway.timestamps import format_epoch
 
-__all__ = ["OPEN", "START", "Epoch", "Layout", "Snapshot"]
+__all__ = ["OPEN", "START", "Epoch", "GrowthStop", "Layout", "Snapshot"]
 
 START: Final = ""  # sorts before every time: the first epoch has no least time
 OPEN: Final = "~"  # sorts after every time: no greatest time is fixed yet
@@ -64,10 +64,20 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthStop:
+    """Why growth was found not to help, when (epoch seconds), and which sharding keys no count can help."""
+
+    reason: str
+    at: float
+    hot_sharding_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """All epochs of a series, oldest first, as one item holds them under one `version`.
 
-    `history` is for people: `(epoch seconds, shards)` of each change of the table's count.
+    `history` is for people: `(epoch seconds, shards)` of each change of the table's count. `stop` is the last finding
+    that growth does not help; it is not part of what `version` guards.
     """
 
     series: str
@@ -75,6 +85,7 @@ class Layout:
     last_updated: float
     epochs: tuple[Epoch, ...]
     history: tuple[str, ...] = ()
+    stop: GrowthStop | None = None
 
     @property
     def current(self) -> Epoch:

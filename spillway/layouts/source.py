@@ -5,7 +5,7 @@ from typing import Final
 from spillway.layouts.cache import LayoutCache
 from spillway.layouts.changes import lowered, succeeded
 from spillway.layouts.lagging import LaggingLayouts
-from spillway.layouts.model import Layout, Snapshot
+from spillway.layouts.model import GrowthStop, Layout, Snapshot
 from spillway.layouts.store import LayoutStore
 from spillway.runtime import Runtime
 from spillway.settings import Settings
@@ -98,6 +98,25 @@ class LayoutSource:
 
         self._kept(self._store.change(series, change))
         return self._kept(self._store.settle(series))
+
+    def grow(
+        self, snapshot: Snapshot, *, shards: int | None, index_shards: int | None
+    ) -> Snapshot | None:
+        """Begin an epoch with these counts unless the layout has changed since the snapshot; None where it has."""
+        series = snapshot.layout.series
+
+        def change(layout: Layout, now: float) -> Layout:
+            return succeeded(layout, self._settings, now, shards=shards, index_shards=index_shards)
+
+        grown = self._store.try_change(snapshot, change)
+        if grown is None:
+            return None
+        self._kept(grown)
+        return self._kept(self._store.settle(series))
+
+    def note_stop(self, series: str, stop: GrowthStop) -> None:
+        """Note on the layout, for all writers and for people, that growth does not help."""
+        self._store.note_stop(series, stop)
 
     def _kept(self, snapshot: Snapshot) -> Snapshot:
         self._cache.keep(snapshot)

@@ -1,13 +1,14 @@
 """Layouts in their table: read strongly, created once and changed one after the other, however many try."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 from spillway.keys import LAYOUT_INDEX_KEY, LAYOUT_KEY
 from spillway.layouts.changes import first_layout, settled
-from spillway.layouts.item import decode_layout, encode_layout
-from spillway.layouts.model import Layout, Snapshot
+from spillway.layouts.item import STOP, decode_layout, encode_layout, encode_stop
+from spillway.layouts.model import GrowthStop, Layout, Snapshot
 from spillway.settings import Settings
 from spillway.storage.port import Call, ConditionFailedError, Item, StorageError
 
@@ -62,19 +63,38 @@ class LayoutStore:
         did not close are closed by the way. Costs 1 RCU and 1 WCU an attempt. LayoutContendedError after 20 lost races.
         """
         for _ in range(_MOST_ATTEMPTS):
-            snapshot = self.read_or_create(series)
-            now = self._now()  # after the read: see `settled`
-            changed = change(settled(snapshot.layout, now), now)
-            if changed is snapshot.layout:
-                return snapshot
-            changed = replace(changed, version=snapshot.layout.version + 1)
-            if self._replace(snapshot.layout, changed):
-                return Snapshot(changed, snapshot.loaded_at)
+            changed = self.try_change(self.read_or_create(series), change)
+            if changed is not None:
+                return changed
         raise LayoutContendedError(series)
+
+    def try_change(self, snapshot: Snapshot, change: Change) -> Snapshot | None:
+        """Apply a change to a snapshot, as `change` does, once; None where the layout has changed meanwhile."""
+        now = self._now()  # after the snapshot was read: see `settled`
+        changed = change(settled(snapshot.layout, now), now)
+        if changed is snapshot.layout:
+            return snapshot
+        changed = replace(changed, version=snapshot.layout.version + 1)
+        if not self._replace(snapshot.layout, changed):
+            return None
+        return Snapshot(changed, snapshot.loaded_at)
 
     def settle(self, series: str) -> Snapshot:
         """Close the epochs that are retired and still open, if any."""
         return self.change(series, lambda layout, _: layout)
+
+    def note_stop(self, series: str, stop: GrowthStop) -> None:
+        """Note on the layout that growth does not help. Leaves the version alone: nothing depends on the note."""
+        request = {
+            "TableName": self._table,
+            "Key": {LAYOUT_KEY: {"S": series}},
+            "UpdateExpression": "SET #stop = :stop",
+            "ConditionExpression": "attribute_exists(#version)",
+            "ExpressionAttributeNames": {"#stop": STOP, "#version": "version"},
+            "ExpressionAttributeValues": {":stop": encode_stop(stop)},
+        }
+        with suppress(ConditionFailedError):  # a layout that is gone needs no note
+            self._call("UpdateItem", request)
 
     def _create(self, series: str) -> Snapshot:
         loaded_at = self._now()

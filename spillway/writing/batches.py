@@ -14,7 +14,7 @@ from spillway.storage.port import (
     StorageError,
     ThrottledError,
 )
-from spillway.writing.preparation import PreparedEvent
+from spillway.writing.prepared import PreparedEvent
 
 __all__ = ["BATCH_SIZE", "Addressed", "address", "send_batch"]
 
@@ -78,6 +78,7 @@ def _failed(batch: Sequence[Addressed], error: StorageError) -> list[PreparedEve
     unknown = isinstance(error, OutcomeUnknownError)
     for event, item in batch:
         event.fail(error)
+        event.sent = item
         if unknown:
             event.outcome_unknown = True
             event.unsettled = item

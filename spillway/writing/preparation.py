@@ -1,11 +1,7 @@
 """From an event to what is stored of it, or to the reason why it can't be."""
 
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
 
-from spillway import keys
-from spillway.backoff import DeadlinePassedError
 from spillway.errors import InvalidInputError
 from spillway.event import (
     MAX_ID_BYTES,
@@ -17,60 +13,11 @@ from spillway.event import (
 from spillway.keys import sort_key
 from spillway.settings import Settings
 from spillway.sharding import routing_hash
-from spillway.storage.port import Item, StorageError
 from spillway.timestamps import format_epoch, format_time, to_epoch
 from spillway.writing.payload import encode_payload
+from spillway.writing.prepared import PreparedEvent
 
-__all__ = ["Admission", "PreparedEvent"]
-
-# Names of the attributes, the index's partition key and `expires` at their longest.
-_ITEM_OVERHEAD: Final = (
-    sum(
-        len(name)
-        for name in (
-            keys.PARTITION_KEY,
-            keys.SORT_KEY,
-            keys.PAYLOAD,
-            keys.EXPIRES,
-            keys.INDEX_PARTITION_KEY,
-        )
-    )
-    + len("#255")
-    + len("#2001-01-01T00:01#255")
-    + 6  # a number of ten digits
-)
-
-
-@dataclass(slots=True, eq=False)
-class PreparedEvent:
-    """One distinct event of a write on its way into the table; mutable, owned by one write.
-
-    Attributes:
-        indexes: positions in the request that hold this event.
-        routing: its 64-bit hash, which any shard count turns into a shard.
-        expires: epoch seconds at which it expires, None keeps it.
-        failure: why the last attempt did not store it.
-        outcome_unknown: an attempt may have stored it.
-        unsettled: the item of an attempt whose outcome is not known, to be sent again before anything else.
-        shard: the shard chosen at random, kept so that a retry doubles nothing; None until then.
-    """
-
-    indexes: list[int]
-    series: str
-    time: str
-    sort_key: str
-    routing: int
-    payload: str
-    expires: int | None
-    failure: StorageError | None = None
-    outcome_unknown: bool = False
-    shard: int | None = None
-    unsettled: Item | None = None
-
-    def fail(self, error: StorageError) -> None:
-        """Note why it is not known to be stored; a deadline that passed does not hide what went wrong before."""
-        if self.failure is None or not isinstance(error, DeadlinePassedError):
-            self.failure = error
+__all__ = ["Admission"]
 
 
 class Admission:
@@ -104,11 +51,19 @@ class Admission:
             reason = "series, id and sharding_key must be valid Unicode (a lone surrogate)"
             raise InvalidInputError("invalid_event", "", reason) from error
         payload = encode_payload(event.payload)
-        if len(payload) > MAX_ITEM_BYTES - 8_000:
-            _check_size(series, stored, payload)
-        return PreparedEvent(
-            [index], series, time, stored, routing, payload.decode(), self._expires(time)
+        prepared = PreparedEvent(
+            [index],
+            series,
+            time,
+            sharding_key,
+            stored,
+            routing,
+            payload.decode(),
+            self._expires(time),
         )
+        if len(payload) > MAX_ITEM_BYTES - 8_000:
+            _check_size(prepared)
+        return prepared
 
     def _check_time(self, event: Event) -> str:
         try:
@@ -158,9 +113,8 @@ def _utf8_length(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-def _check_size(series: str, stored: str, payload: bytes) -> None:
-    # The series is in both partition keys.
-    size = _ITEM_OVERHEAD + 2 * _utf8_length(series) + _utf8_length(stored) + len(payload)
+def _check_size(prepared: PreparedEvent) -> None:
+    size = prepared.stored_bytes
     if size > MAX_ITEM_BYTES:
         reason = f"makes an item of {size:,} bytes; DynamoDB takes {MAX_ITEM_BYTES:,}"
         raise InvalidInputError("item_too_large", "payload", reason)

@@ -13,7 +13,7 @@ from spillway.sharding import Mode
 from spillway.storage.port import StorageError, ThrottledError, UnreachableError
 from spillway.timestamps import format_epoch, to_epoch
 from spillway.writing.batches import Addressed, address
-from spillway.writing.preparation import PreparedEvent
+from spillway.writing.prepared import PreparedEvent
 
 __all__ = ["Router"]
 

@@ -8,11 +8,15 @@ from spillway.errors import InvalidInputError
 from spillway.event import Event
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
+from spillway.scaling.grower import Grower
 from spillway.settings import Settings
 from spillway.storage.port import Call, RefusedError
 from spillway.writing.batches import BATCH_SIZE, send_batch
+from spillway.writing.demand import DemandWatch, Task
 from spillway.writing.payload import canonical
-from spillway.writing.preparation import Admission, PreparedEvent
+from spillway.writing.preparation import Admission
+from spillway.writing.prepared import PreparedEvent
+from spillway.writing.relief import Relief
 from spillway.writing.result import Rejected, WriteResult, reject_input, reject_storage
 from spillway.writing.routing import Router
 
@@ -22,12 +26,20 @@ __all__ = ["Writer"]
 class Writer:
     """Writes events under the layout of their series. Thread-safe; layouts are shared through the cache."""
 
-    def __init__(
-        self, call: Call, table: str, layouts: LayoutSource, settings: Settings, runtime: Runtime
+    def __init__(  # noqa: PLR0913, PLR0917  it is where the parts meet
+        self,
+        call: Call,
+        table: str,
+        layouts: LayoutSource,
+        grower: Grower,
+        settings: Settings,
+        runtime: Runtime,
     ) -> None:
         self._call = call
         self._table = table
         self._router = Router(layouts, settings, runtime)
+        self._relief = Relief(call, table, grower, runtime)
+        self._watch = DemandWatch(grower, index_has_payload=settings.index_has_payload)
         self._settings = settings
         self._runtime = runtime
 
@@ -35,11 +47,14 @@ class Writer:
         """Write events, retrying what fails until `timeout` seconds have passed; one outcome each."""
         deadline = self._runtime.monotonic() + timeout
         pending, rejected, ids = self._prepare(events)
+        beside = self._watch.tasks(pending)
         attempt = 0
         while pending:
-            pending, final = _split(self._attempt(pending, deadline))
+            pending, final = _split(self._attempt(pending, deadline, beside))
             rejected += _reject(final)
+            beside = []
             attempt += 1
+            pending = self._relief.relieve(pending, deadline)
             delay = full_jitter(attempt, self._runtime.random)
             if pending and self._runtime.monotonic() + delay >= deadline:
                 rejected += _reject(pending)
@@ -73,14 +88,21 @@ class Writer:
                 ids.append(event.id if isinstance(event.id, str) else None)
         return list(distinct.values()), rejected, ids
 
-    def _attempt(self, pending: Sequence[PreparedEvent], deadline: float) -> list[PreparedEvent]:
-        """Try to write all pending events once, in parallel; return those that are not known to be stored."""
+    def _attempt(
+        self, pending: Sequence[PreparedEvent], deadline: float, beside: Sequence[Task]
+    ) -> list[PreparedEvent]:
+        """Try to write all pending events once, in parallel; return those that are not known to be stored.
+
+        `beside` are tasks to run at the same time.
+        """
         addressed, left = self._router.address(pending, deadline)
         batches = [
             addressed[start : start + BATCH_SIZE] for start in range(0, len(addressed), BATCH_SIZE)
         ]
         send = partial(send_batch, call_until(deadline, self._call, self._runtime), self._table)
-        for failed in self._runtime.parallel([partial(send, batch) for batch in batches]):
+        tasks: list[Task] = [partial(send, batch) for batch in batches]
+        tasks += beside
+        for failed in self._runtime.parallel(tasks):
             left += failed
         return left
 

@@ -19,7 +19,7 @@ __all__ = ["EVENTS", "LAYOUTS", "AtomicTables"]
 EVENTS: Final = "events"
 LAYOUTS: Final = "layouts"
 _SET: Final = re.compile(r"(#\w+) = (:\w+)")
-_CONDITION: Final = re.compile(r"attribute_not_exists\((#\w+)\)|(#\w+) = (:\w+)")
+_CONDITION: Final = re.compile(r"attribute_(not_)?exists\((#\w+)\)|(#\w+) = (:\w+)")
 
 
 class AtomicTables:
@@ -133,6 +133,7 @@ def _holds(
 ) -> bool:
     match = _CONDITION.fullmatch(condition)
     assert match, f"unknown condition: {condition}"
-    if match[1]:
-        return item is None or names[match[1]] not in item
-    return item is not None and item.get(names[match[2]]) == values[match[3]]
+    if match[2]:
+        exists = item is not None and names[match[2]] in item
+        return exists != bool(match[1])
+    return item is not None and item.get(names[match[3]]) == values[match[4]]

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from spillway import EventStore, OutcomeUnknownError, Runtime, Settings, ThrottledError
-from spillway.storage.port import Item
+from spillway.storage.port import Item, ThrottlingReason
 from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
 from tests.support.fakes import one_by_one
 
@@ -31,6 +31,7 @@ class Faults:
     throttled: Callable[[str, Mapping[str, Any]], bool] = lambda *_: False
     put_throttled: Callable[[Item], bool] = lambda _: False
     reply_lost: Callable[[str], bool] = lambda _: False
+    reasons: Callable[[], tuple[ThrottlingReason, ...]] = tuple
 
 
 @dataclass(eq=False)
@@ -165,10 +166,18 @@ class Process:
         if operation == "UpdateItem":
             return tables.update_layout(request)
         if operation == "PutItem":
-            tables.put_layout(request["Item"])
+            self._put(request)
             return {}
         assert operation == "BatchWriteItem", operation
         return self._write_batch(request)
+
+    def _put(self, request: Mapping[str, Any]) -> None:
+        if request["TableName"] == LAYOUTS:
+            self.cluster.tables.put_layout(request["Item"])
+        elif self.cluster.faults.put_throttled(request["Item"]):
+            raise ThrottledError("ThrottlingException", "", self.cluster.faults.reasons())
+        else:
+            self.cluster.tables.put_event(request["Item"])
 
     def _write_batch(self, request: Mapping[str, Any]) -> dict[str, Any]:
         puts = request["RequestItems"][EVENTS]
@@ -182,7 +191,7 @@ class Process:
             if number + 1 < len(puts):
                 self._give_way("within", "BatchWriteItem")
         if len(unprocessed) == len(puts):
-            raise ThrottledError("ThrottlingException", "")
+            raise ThrottledError("ThrottlingException", "", self.cluster.faults.reasons())
         return {"UnprocessedItems": {EVENTS: unprocessed} if unprocessed else {}}
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from spillway import Bucket, Event, Mode, Settings, StorageError, keys
 from spillway.layouts.item import decode_layout
+from spillway.storage.port import ThrottlingReason
 from spillway.timestamps import format_time
 from tests.model.cluster import Cluster, Faults, Process
 
@@ -72,6 +73,7 @@ class CoverageModel:
             throttled=lambda *_: self._chance(0.01),
             put_throttled=lambda item: item["PK"]["S"] == self.storm or self._chance(0.01),
             reply_lost=lambda _: self._chance(0.02),
+            reasons=self._reasons,
         )
         self.cluster = Cluster(self.random.random, faults)
         self.attempted: dict[tuple[str, str], Event] = {}
@@ -100,6 +102,11 @@ class CoverageModel:
         self._final_reads()
         self.tally.steps = self.cluster.steps
         return self.tally
+
+    def _reasons(self) -> tuple[ThrottlingReason, ...]:
+        """Draw what a throttled write says; key ranges make writers grow the layout themselves."""
+        what = self.random.choice(("TableWriteKeyRange", "IndexWriteKeyRange", "AccountLimit"))
+        return (ThrottlingReason(f"{what}ThroughputExceeded", ""),)
 
     def _process(self, name: str, settings: Settings) -> Process:
         offset = self.random.uniform(-settings.clock_error, settings.clock_error)

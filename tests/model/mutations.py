@@ -19,7 +19,8 @@ from spillway.settings import Settings
 from spillway.storage.port import Call, ConditionFailedError, ThrottledError
 from spillway.timestamps import format_epoch
 from spillway.writing import batches, routing
-from spillway.writing.preparation import PreparedEvent
+from spillway.writing.demand import Task
+from spillway.writing.prepared import PreparedEvent
 from spillway.writing.routing import Router
 from spillway.writing.writer import Writer
 
@@ -183,8 +184,10 @@ def written_before_lowered(patch: Patch) -> None:
                 _, event.unsettled = batches.address(event, current)
                 late.setdefault(self, []).append(event)
 
-    def attempt(self: Writer, pending: list[PreparedEvent], deadline: float) -> list[PreparedEvent]:
-        left = original_attempt(self, pending, deadline)
+    def attempt(
+        self: Writer, pending: list[PreparedEvent], deadline: float, beside: list[Task]
+    ) -> list[PreparedEvent]:
+        left = original_attempt(self, pending, deadline, beside)
         original_widen(self._router, late.pop(self._router, []), deadline)
         return left
 

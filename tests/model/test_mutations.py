@@ -8,12 +8,14 @@ from typing import Final
 import pytest
 
 from spillway import Event, Settings, keys
+from spillway.scaling.policy import Growth
 from spillway.sharding import routing_hash
 from spillway.timestamps import format_time
+from tests.model import coverage
 from tests.model.cluster import Cluster, Faults, Process
-from tests.model.coverage import SETTINGS
 from tests.model.mutations import MUTATIONS
 
+SETTINGS: Final = replace(coverage.SETTINGS, growth=Growth(policy=None))
 SERIES: Final = "s"
 LOST: Final = "an acknowledged event is missing from a later read"
 

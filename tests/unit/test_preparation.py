@@ -7,7 +7,8 @@ from spillway import Event, InvalidInputError, Settings
 from spillway.event import MAX_ITEM_BYTES
 from spillway.timestamps import format_time
 from spillway.writing.batches import address
-from spillway.writing.preparation import Admission, PreparedEvent
+from spillway.writing.preparation import Admission
+from spillway.writing.prepared import PreparedEvent
 from tests.support.fakes import NOON
 from tests.support.layouts import epoch
 from tests.support.memory_table import item_bytes

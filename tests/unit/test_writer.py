@@ -7,6 +7,7 @@ import pytest
 
 from spillway import Event, EventStore, Mode, Settings, WriteResult
 from spillway.keys import EXPIRES, parse_index_key, parse_partition_key, parse_sort_key
+from spillway.scaling.policy import Growth
 from spillway.storage.port import Call, RefusedError, ThrottledError
 from tests.support.fakes import NOON
 from tests.support.faults import Fault, FaultyCall, throttled_call
@@ -15,6 +16,9 @@ from tests.support.stores import DAY, HOUR, MemoryStore, event_at, events_every
 
 # A write's first requests: GetItem and UpdateItem of the layout.
 SETTLED = [Fault.NONE, Fault.NONE]
+
+
+AS_IT_IS = Growth(policy=None)
 
 
 def _with_faults(*faults: Fault, **settings: Any) -> MemoryStore:
@@ -199,14 +203,14 @@ def test_what_fails_on_its_way_is_written_in_the_end_and_once(faults: list[Fault
 
 
 def test_only_unprocessed_items_are_sent_again() -> None:
-    memory = _with_faults(*SETTLED, Fault.ONE)
+    memory = _with_faults(*SETTLED, Fault.ONE, growth=AS_IT_IS)
     memory.store.write(events_every(HOUR, 5))
     batches = memory.table.requests_of("BatchWriteItem")
     assert [len(batch["RequestItems"]["events"]) for batch in batches] == [1, 4]
 
 
 def test_retries_wait_with_full_jitter_that_grows() -> None:
-    memory = _with_faults(*SETTLED, *[Fault.THROTTLED] * 4)
+    memory = _with_faults(*SETTLED, *[Fault.THROTTLED] * 4, growth=AS_IT_IS)
     memory.store.write([event_at()])
     assert memory.clock.naps == pytest.approx([0.05, 0.1, 0.2, 0.4])
 
@@ -224,7 +228,7 @@ def test_retries_wait_with_full_jitter_that_grows() -> None:
 def test_at_the_deadline_what_is_left_is_rejected_for_its_last_failure(
     fault: Fault, code: str
 ) -> None:
-    memory = _with_faults(*SETTLED, *[fault] * 100)
+    memory = _with_faults(*SETTLED, *[fault] * 100, growth=AS_IT_IS)
     began = memory.clock.seconds
     events = events_every(HOUR, 30)
     result = memory.store.write(events, timeout=5)

@@ -1,0 +1,1 @@
+"""Scaling: how many shards a series' traffic needs, and when its layout changes."""

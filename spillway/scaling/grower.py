@@ -1,0 +1,159 @@
+"""The grower: carries out what the scaling policy decides, so that of many throttled writers about one does.
+
+Whoever throttles waits a short random time, then reads the layout anew. If someone changed it meanwhile, that is the relief;
+else it reads the fleet's demand, decides, and changes the layout on the version it has just read.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from spillway.layouts.model import GrowthStop, Layout, Snapshot
+from spillway.layouts.source import LayoutSource
+from spillway.runtime import Runtime
+from spillway.scaling.policy import (
+    Decision,
+    Growth,
+    Observation,
+    ahead_of_demand,
+    on_throttle,
+)
+from spillway.scaling.pressure import Pressure
+from spillway.scaling.recorder import UsageRecorder
+from spillway.scaling.report import Observer, ScalingEvent, ScalingKind
+from spillway.scaling.usage import Demand
+from spillway.sharding import Mode
+from spillway.storage.port import StorageError
+
+__all__ = ["Grower"]
+
+
+@dataclass(slots=True)
+class Grower:
+    """Grows the layouts of series that throttle, or soon will. Thread-safe; one growth of a series at a time a process."""
+
+    layouts: LayoutSource
+    recorder: UsageRecorder | None
+    growth: Growth
+    runtime: Runtime
+    observe: Observer
+    _busy: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def relieve(self, series: str, pressure: Pressure, deadline: float) -> None:
+        """Do what helps a series whose writes throttle on key ranges; waits a little, sends a few requests.
+
+        Returns with the layout in force in the cache, whoever changed it. Failures to reach the layout or usage table pass:
+        the write goes on retrying.
+        """
+        if self.growth.policy is None:
+            return
+        self._alone(series, lambda: self._relieve(series, pressure, deadline))
+
+    def _relieve(self, series: str, pressure: Pressure, deadline: float) -> None:
+        seen = self.layouts.known(series)
+        if seen is None or not self._wait(seen, deadline):
+            return
+        snapshot = self.layouts.reload(series)
+        if snapshot.layout.version != seen.version or self._is_stopped(snapshot.layout):
+            return
+        demand = self.recorder.demand(series) if self.recorder else None
+        decision = on_throttle(_observation(snapshot.layout, pressure, demand), self.growth)
+        if decision.grows:
+            self._grow(snapshot, decision, "throttled")
+        elif decision.stop is not None:
+            self._stop(snapshot.layout, decision)
+
+    def prepare_for(self, series: str, demand: Demand) -> None:
+        """Grow a series whose demand comes near what its layout carries, before anything throttles."""
+        seen = self.layouts.known(series)
+        if seen is None or not self._ahead(seen, demand).grows:
+            return
+        self._alone(series, lambda: self._prepare_for(series, demand))
+
+    def _prepare_for(self, series: str, demand: Demand) -> None:
+        snapshot = self.layouts.reload(series)
+        decision = self._ahead(snapshot.layout, demand)
+        if decision.grows and self._cooldown(snapshot.layout) <= 0:
+            self._grow(snapshot, decision, "ahead of demand")
+
+    def _ahead(self, layout: Layout, demand: Demand) -> Decision:
+        return ahead_of_demand(_observation(layout, Pressure(), demand), self.growth)
+
+    def _alone(self, series: str, work: Callable[[], None]) -> None:
+        """Run work unless another thread is at it for the series; storage failures pass."""
+        with self._lock:
+            if series in self._busy:
+                return
+            self._busy.add(series)
+        try:
+            work()
+        except StorageError:
+            pass
+        finally:
+            with self._lock:
+                self._busy.discard(series)
+
+    def _wait(self, layout: Layout, deadline: float) -> bool:
+        """Wait out the cooldown and a random time; False where the deadline comes first."""
+        seconds = self._cooldown(layout) + self.growth.wait(self.runtime.random())
+        if self.runtime.monotonic() + seconds >= deadline:
+            return False
+        self.runtime.sleep(seconds)
+        return True
+
+    def _cooldown(self, layout: Layout) -> float:
+        """Return seconds until the layout may change again; a layout that never changed may at once."""
+        if layout.version == 1:
+            return 0.0
+        passed = self.runtime.now() - layout.last_updated
+        # Clocks differ: whoever changed it may be ahead.
+        return min(max(0.0, self.growth.cooldown - passed), self.growth.cooldown)
+
+    def _is_stopped(self, layout: Layout) -> bool:
+        if layout.stop is None or layout.stop.at < layout.last_updated:
+            return False
+        return self.runtime.now() - layout.stop.at < self.growth.stop_for
+
+    def _grow(self, snapshot: Snapshot, decision: Decision, reason: str) -> None:
+        before = snapshot.layout.current
+        grown = self.layouts.grow(
+            snapshot, shards=decision.shards, index_shards=decision.index_shards
+        )
+        self.observe(
+            ScalingEvent(
+                kind=ScalingKind.LOST_RACE if grown is None else ScalingKind.GREW,
+                series=snapshot.layout.series,
+                shards=before.shards,
+                index_shards=before.index_shards,
+                new_shards=decision.shards or before.shards,
+                new_index_shards=decision.index_shards or before.index_shards,
+                reason=reason,
+            )
+        )
+
+    def _stop(self, layout: Layout, decision: Decision) -> None:
+        keys, reason = decision.hot_sharding_keys, str(decision.stop)
+        stop = GrowthStop(reason=reason, at=self.runtime.now(), hot_sharding_keys=keys)
+        self.layouts.note_stop(layout.series, stop)
+        self.observe(
+            ScalingEvent(
+                kind=ScalingKind.STOPPED,
+                series=layout.series,
+                shards=layout.current.shards,
+                index_shards=layout.current.index_shards,
+                reason=reason,
+                hot_sharding_keys=keys,
+            )
+        )
+
+
+def _observation(layout: Layout, pressure: Pressure, demand: Demand | None) -> Observation:
+    current = layout.current
+    table = demand.table_units if demand else None
+    index = demand.index_units if demand else None
+    return Observation(
+        table=pressure.table_side(current.shards, table),
+        index=pressure.index_side(current.index_shards, index),
+        any_count=current.mode is Mode.RANDOM,
+    )

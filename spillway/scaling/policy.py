@@ -1,0 +1,221 @@
+"""The scaling policy: pure functions from what was observed to what to do. Writer, scaler and simulations share it.
+
+Rates are write units a second of *distinct* events: retries are not demand. A partition takes 1,000 a second, and several
+shards may share one, so a count is taken to carry a quarter of that a shard (see `spillway.sharding`).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from spillway.sharding import MAX_SHARDS, PARTITION_WCU
+
+__all__ = [
+    "Cause",
+    "Decision",
+    "Growth",
+    "GrowthPolicy",
+    "Observation",
+    "Side",
+    "Stop",
+    "Target",
+    "ahead_of_demand",
+    "carried",
+    "on_throttle",
+    "wanted",
+]
+
+_SHARDS_A_PARTITION: Final = 4  # headroom for shards that land on the same partition
+_CONCENTRATED: Final = 0.5  # share of the throttled units that makes one key the cause
+
+
+class Target(StrEnum):
+    """What throttles: the table's shards or the index's."""
+
+    TABLE = "table"
+    INDEX = "index"
+
+
+class Cause(StrEnum):
+    """Why DynamoDB throttles, as far as it decides what helps."""
+
+    KEY_RANGE = "key_range"  # a partition: more shards help
+    CAPACITY = "capacity"  # provisioned, on-demand maximum, account: no shard helps
+    UNKNOWN = "unknown"
+
+
+class GrowthPolicy(StrEnum):
+    """How far one growth goes."""
+
+    DEMAND = "demand"  # to what the rate needs
+    DOUBLE = "double"
+    INCREMENT = "increment"  # by one, as the AWS blog does; only where any count is allowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """Settings of growth; times in seconds.
+
+    Attributes:
+        policy: how far one growth goes; None switches growth by writers off.
+        most_shards: counts never grow beyond it.
+        most_step: factor of one growth at most.
+        cooldown: between two changes of a layout.
+        wait_least, wait_most: bounds of the random wait before a change.
+        wait_shape: 0 draws the wait evenly; above, most draws are late and few early, so that of very many writers
+            about one acts before the others see what it did.
+        fill: share of what a layout carries at which it grows ahead of throttling; None waits for throttling.
+        stop_for: how long growth rests after it was found not to help.
+    """
+
+    policy: GrowthPolicy | None = GrowthPolicy.DEMAND
+    most_shards: int = MAX_SHARDS
+    most_step: int = 8
+    cooldown: float = 1.0
+    wait_least: float = 0.0
+    wait_most: float = 0.4
+    wait_shape: float = 8.0
+    fill: float | None = 0.7
+    stop_for: float = 60.0
+
+    def wait(self, random: float) -> float:
+        """Return a random wait from a number in [0, 1): truncated exponential, rising (Nonnenmacher and Biersack, 1999)."""
+        span = self.wait_most - self.wait_least
+        if self.wait_shape == 0:
+            return self.wait_least + span * random
+        scaled = math.log1p(random * math.expm1(self.wait_shape)) / self.wait_shape
+        return self.wait_least + span * scaled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What was observed of the table's shards, or of the index's.
+
+    Attributes:
+        shards: the count in force.
+        demand: write units a second wanted, None where it is not known.
+        throttled: units that key ranges throttled, by shard.
+        key_shares: units of these by sharding key, of events that have one.
+    """
+
+    shards: int
+    demand: float | None = None
+    throttled: Mapping[int, float] = field(default_factory=dict)
+    key_shares: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What a decision is made from."""
+
+    table: Side
+    index: Side
+    any_count: bool = False  # random mode: the table's count need not be a power of two
+
+
+class Stop(StrEnum):
+    """Why growth stops although key ranges throttle."""
+
+    HOT_SHARDING_KEY = "hot_sharding_key"  # one key's events share one shard: no count parts them
+    TOO_FEW_PARTITIONS = "too_few_partitions"  # the shards suffice on paper
+    MOST_SHARDS = "most_shards"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What to do: counts to set (None keeps one), or why nothing helps; neither where nothing is to be done."""
+
+    shards: int | None = None
+    index_shards: int | None = None
+    stop: Stop | None = None
+    hot_sharding_keys: tuple[str, ...] = ()
+
+    @property
+    def grows(self) -> bool:
+        """Whether a count changes."""
+        return self.shards is not None or self.index_shards is not None
+
+
+def wanted(demand: float) -> int:
+    """Return the shards that carry a demand in units a second: four for each 1,000, up to a power of two."""
+    return _power_of_two(_SHARDS_A_PARTITION * demand / PARTITION_WCU)
+
+
+def carried(shards: int) -> float:
+    """Return the units a second that a count is taken to carry."""
+    return max(PARTITION_WCU, shards * PARTITION_WCU / _SHARDS_A_PARTITION)
+
+
+def ahead_of_demand(seen: Observation, growth: Growth) -> Decision:
+    """Decide before anything throttles: grow what is filled beyond `Growth.fill`."""
+    if growth.policy is None or growth.fill is None:
+        return Decision()
+    return Decision(shards=_ahead(seen.table, growth), index_shards=_ahead(seen.index, growth))
+
+
+def _ahead(side: Side, growth: Growth) -> int | None:
+    if side.demand is None or growth.fill is None:
+        return None
+    if side.demand <= growth.fill * carried(side.shards):
+        return None
+    return _bounded(wanted(side.demand / growth.fill), side.shards, growth)
+
+
+def on_throttle(seen: Observation, growth: Growth) -> Decision:
+    """Decide when key ranges throttle: grow the side that does, and with it the other where demand needs that too."""
+    if growth.policy is None:
+        return Decision()
+    sides = (seen.table, seen.index)
+    hot = [side for side in sides if side.throttled]
+    if not hot:
+        return Decision()
+    stops = [stop for side in hot if (stop := _stop(side, growth)) is not None]
+    table = _grown(seen.table, growth, any_count=seen.any_count)
+    index = _grown(seen.index, growth, any_count=False)
+    if table is None and index is None and stops:
+        keys = _hot_keys(seen.table) if Stop.HOT_SHARDING_KEY in stops else ()
+        return Decision(stop=stops[0], hot_sharding_keys=keys)
+    return Decision(shards=table, index_shards=index)
+
+
+def _grown(side: Side, growth: Growth, *, any_count: bool) -> int | None:
+    """Return the count that a side grows to, None where it stays."""
+    if not side.throttled:
+        return _ahead(side, growth)
+    if _stop(side, growth) is not None:
+        return None
+    if growth.policy is GrowthPolicy.INCREMENT and any_count:
+        return side.shards + 1
+    needed = 2 * side.shards
+    if growth.policy is GrowthPolicy.DEMAND:
+        # What throttles wants more than one partition gives.
+        needed = max(needed, wanted(max(side.demand or 0.0, PARTITION_WCU + 1)))
+    return _bounded(needed, side.shards, growth)
+
+
+def _stop(side: Side, growth: Growth) -> Stop | None:
+    """Return why more shards would not help a side that throttles."""
+    if side.shards > 1 and _hot_keys(side):
+        return Stop.HOT_SHARDING_KEY
+    if side.demand is not None and side.shards >= 2 * wanted(side.demand):
+        return Stop.TOO_FEW_PARTITIONS
+    return Stop.MOST_SHARDS if side.shards >= growth.most_shards else None
+
+
+def _hot_keys(side: Side) -> tuple[str, ...]:
+    throttled = sum(side.throttled.values())
+    shares = sorted(side.key_shares.items(), key=lambda each: -each[1])
+    return tuple(key for key, units in shares if units > _CONCENTRATED * throttled)
+
+
+def _bounded(needed: int, shards: int, growth: Growth) -> int | None:
+    """Hold a growth to one step and the most shards; None where that leaves no growth."""
+    count = min(needed, growth.most_step * shards, growth.most_shards)
+    power = 1 << (count.bit_length() - 1)  # bounds may be any number; a step from an odd count, too
+    return power if power > shards else None
+
+
+def _power_of_two(count: float) -> int:
+    return 1 << max(0, math.ceil(count) - 1).bit_length()

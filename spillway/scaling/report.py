@@ -1,0 +1,54 @@
+"""What the scaling of a series did, for logs and metrics."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from spillway.storage.port import ThrottlingReason
+
+__all__ = ["Observer", "ScalingEvent", "ScalingKind", "ignore"]
+
+
+class ScalingKind(StrEnum):
+    """Kinds of scaling events."""
+
+    GREW = "grew"
+    LOST_RACE = "lost_race"  # another changed the layout first
+    STOPPED = "stopped"  # key ranges throttle, and more shards would not help
+    CAPACITY_LIMITED = (
+        "capacity_limited"  # provisioned, on-demand maximum or account: never resharded
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingEvent:
+    """One thing that scaling did or found.
+
+    Attributes:
+        kind: what.
+        series: of which series.
+        shards, index_shards: counts before.
+        new_shards, new_index_shards: counts after, as `shards` where nothing changed.
+        reason: why, for people.
+        hot_sharding_keys: sharding keys that no count can help.
+        throttling: reasons that DynamoDB gave, of `capacity_limited`.
+    """
+
+    kind: ScalingKind
+    series: str
+    shards: int = 0
+    index_shards: int = 0
+    new_shards: int = 0
+    new_index_shards: int = 0
+    reason: str = ""
+    hot_sharding_keys: tuple[str, ...] = ()
+    throttling: tuple[ThrottlingReason, ...] = ()
+
+
+Observer = Callable[[ScalingEvent], None]
+"""Told of every scaling event, in the thread that caused it; must be quick and not raise."""
+
+
+def ignore(event: ScalingEvent) -> None:
+    """Let a scaling event pass unseen."""
+    del event

@@ -1,0 +1,141 @@
+"""The usage record: what writers of a series want a second, added up across the fleet. Pure.
+
+One item a series and window of ten seconds, with four numbers a second: the table's units, the index's, the distinct
+events, and the variance of these. Writers add samples: a write of n events is recorded with probability p and weight 1/p, so sums are
+unbiased, slow writers of a busy series count too, and the item takes a bounded number of updates however busy
+the series is. A recorded x adds x^2 (1 - p) / p^2 to the variance (Horvitz and Thompson), which tells when a sum can be trusted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spillway.keys import USAGE_EXPIRES, USAGE_KEY, USAGE_SORT_KEY
+from spillway.storage.port import Item
+
+__all__ = [
+    "WINDOW",
+    "Demand",
+    "Sample",
+    "add_request",
+    "demand_of",
+    "get_request",
+    "sampling_probability",
+    "window_of",
+]
+
+WINDOW: Final = 10  # seconds
+_EVENTS_A_SAMPLE: Final = 500.0  # at least, on average: two usage requests for 1,000 events
+_SAMPLES_A_SECOND: Final = 20.0  # of the whole fleet, on one item
+_KEPT: Final = 2 * 86_400  # seconds, for the planner that shrinks
+_MOST_ERROR: Final = 0.35  # standard error of a rate that is good enough to act on, relative to it
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What writes want: write units of the table and of the index, distinct events, and the variance of the events."""
+
+    table_units: float
+    index_units: float
+    events: float
+    variance: float = 0.0
+
+    def taken_with(self, probability: float) -> "Sample":
+        """Return the sample as it counts when it stands for those that were not taken."""
+        weight = 1 / probability
+        return Sample(
+            self.table_units * weight,
+            self.index_units * weight,
+            self.events * weight,
+            self.events**2 * (1 - probability) * weight**2,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Rates a second of the whole fleet."""
+
+    table_units: float
+    index_units: float
+    events: float
+
+
+def sampling_probability(events: int, events_a_second: float) -> float:
+    """Return the probability with which a write of so many events is recorded, by the rate that is known of the series."""
+    most = min(1.0, events / _EVENTS_A_SAMPLE)
+    if events_a_second <= 0:
+        return most
+    return min(most, _SAMPLES_A_SECOND * events / events_a_second)
+
+
+def window_of(now: float) -> int:
+    """Return the start of the window that a time falls into, in epoch seconds."""
+    return int(now // WINDOW) * WINDOW
+
+
+def add_request(table: str, series: str, now: float, sample: Sample) -> dict[str, Any]:
+    """Return the UpdateItem that adds a sample to the second it was taken in, and answers with the whole window."""
+    window = window_of(now)
+    second = int(now) - window
+    return {
+        "TableName": table,
+        "Key": _key(series, window),
+        "UpdateExpression": "SET #x = :x ADD #t :t, #i :i, #e :e, #v :v",
+        "ExpressionAttributeNames": {
+            "#x": USAGE_EXPIRES,
+            "#t": f"t{second}",
+            "#i": f"i{second}",
+            "#e": f"e{second}",
+            "#v": f"v{second}",
+        },
+        "ExpressionAttributeValues": {
+            ":x": {"N": str(window + _KEPT)},
+            ":t": {"N": _number(sample.table_units)},
+            ":i": {"N": _number(sample.index_units)},
+            ":e": {"N": _number(sample.events)},
+            ":v": {"N": _number(sample.variance)},
+        },
+        "ReturnValues": "ALL_NEW",
+    }
+
+
+def get_request(table: str, series: str, window: int) -> dict[str, Any]:
+    """Return the GetItem of one window."""
+    return {"TableName": table, "Key": _key(series, window)}
+
+
+def _key(series: str, window: int) -> Item:
+    return {USAGE_KEY: {"S": series}, USAGE_SORT_KEY: {"N": str(window)}}
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def demand_of(now: float, windows: Mapping[int, Item], least_seconds: int) -> Demand | None:
+    """Return the fleet's rates at a time, from the windows that are known; None where samples are too few.
+
+    Averages over the shortest time up to now, of `least_seconds` at least, whose sum can be trusted. The second
+    under way counts once half of it has passed.
+    """
+    last = int(now) if now % 1 >= 0.5 else int(now) - 1
+    begin = min(windows, default=last + 1)
+    for first in range(last - least_seconds + 1, begin - 1, -1):
+        total = _sum(windows, first, last)
+        if total.events > 0 and total.variance**0.5 <= _MOST_ERROR * total.events:
+            span = min(now, last + 1) - first
+            return Demand(total.table_units / span, total.index_units / span, total.events / span)
+    return None
+
+
+def _sum(windows: Mapping[int, Item], first: int, last: int) -> Sample:
+    """Add up the seconds from `first` to `last`, both included."""
+    totals = dict.fromkeys("tiev", 0.0)
+    for second in range(first, last + 1):
+        window = window_of(second)
+        item = windows.get(window, {})
+        for name in totals:
+            value = item.get(f"{name}{second - window}")
+            if value is not None:
+                totals[name] += float(value["N"])
+    return Sample(totals["t"], totals["i"], totals["e"], totals["v"])
