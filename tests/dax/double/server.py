@@ -102,6 +102,7 @@ class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 64  # a client's threads connect at once
 
 
 def _handler(serve: Callable[[socket.socket], None]) -> type[socketserver.BaseRequestHandler]:
