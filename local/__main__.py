@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from heat.serve.options import HeatOptions, OptionError, add_arguments
 from local.cloud import stop_cloud
 from local.errors import LocalCloudError
 from local.progress import Progress
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print("Stopped." if stopped else "No local cloud runs here.")
         else:
             _up(options, Progress(console))
-    except LocalCloudError as error:
+    except (LocalCloudError, OptionError) as error:
         Console(stderr=True).print(
             f"local cloud: {error}", markup=False, highlight=False, soft_wrap=True
         )
@@ -37,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _up(options: argparse.Namespace, progress: Progress) -> None:
-    chosen = Options(port=options.port, data=options.data, deploys=options.deploy)
+    heat = HeatOptions.from_arguments(options)
+    heat.check()
+    chosen = Options(port=options.port, data=options.data, deploys=options.deploy, heat=heat)
     state = State(options.state.resolve())
     state.logs.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(filename=state.logs / "endpoint.log", level=logging.WARNING)
@@ -64,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     up.add_argument("--no-deploy", dest="deploy", action="store_false", help="leave the stacks out")
     up.add_argument("--brief", action="store_true", help="do not print how to use it")
+    add_arguments(up)
     down = commands.add_parser("down", help="stop a running local cloud")
     for command in (up, down):
         command.add_argument(

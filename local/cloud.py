@@ -11,6 +11,7 @@ from subprocess import TimeoutExpired
 from tempfile import TemporaryDirectory
 from threading import Event
 
+from heat.serve.options import HeatOptions
 from local.children import Child, last_lines, spawn, stop
 from local.clients import REGION, ClientSettings, client_settings
 from local.deploy import Outputs
@@ -54,12 +55,17 @@ class Cloud:
 
 @contextmanager
 def running(
-    *, deploys: bool = True, data: Path | None = None, quiet: bool = True
+    *,
+    deploys: bool = True,
+    data: Path | None = None,
+    quiet: bool = True,
+    heat: HeatOptions | None = None,
 ) -> Generator[Cloud]:
     """Run a cloud of its own on free ports until the block ends.
 
     It takes about ten seconds to deploy the stacks, about one without (`deploys=False`). The tables
-    live in memory, or in the folder `data`. The cloud is a process of its own that dies with this one;
+    live in memory, or in the folder `data`. It throttles at DynamoDB's own limits, unless `heat` says
+    others, or not at all. The cloud is a process of its own that dies with this one;
     enter on a thread that lives as long as the cloud should. Unless `quiet`, its progress is printed.
 
     Raises:
@@ -68,9 +74,10 @@ def running(
     with TemporaryDirectory(prefix="spillway-cloud-") as folder:
         state = State(Path(folder).resolve())
         log = state.logs / "up.log"
-        child = spawn(
-            _command(state, deploys=deploys, data=data), log=log if quiet else None, cwd=ROOT
+        command = _command(state, deploys=deploys, data=data) + (
+            heat.to_arguments() if heat else []
         )
+        child = spawn(command, log=log if quiet else None, cwd=ROOT)
         try:
             status = _wait(child, state, log)
             yield Cloud(status.endpoint, status.api or "", child.pid, state)

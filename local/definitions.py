@@ -6,7 +6,7 @@ from typing import Any
 
 from local.templates import TableSettings, Throughput
 
-__all__ = ["Definition", "definition", "index_changes", "plain_index"]
+__all__ = ["Definition", "definition", "described", "index_changes", "plain_index"]
 
 Description = Mapping[str, Any]
 
@@ -47,6 +47,42 @@ def definition(description: Description, settings: TableSettings | None = None) 
                 for index in found
             ]
     return Definition(description["TableName"], _keys(description), request)
+
+
+def described(description: Description, settings: TableSettings | None) -> dict[str, Any]:
+    """Return a DescribeTable answer with the capacity and throughput that a template states.
+
+    Without what changes by itself, so that equal tables have equal ones.
+    """
+    request = definition(description, settings).request
+    table = settings.table if settings else Throughput()
+    indexes = settings.indexes if settings else {}
+    reported = {index["IndexName"]: index for index in description.get(_GLOBAL, ())}
+    whole = {**request, **_stated(description, table)}
+    whole |= {key: description[key] for key in ("TableArn", "TableId") if key in description}
+    if _GLOBAL in request:
+        whole[_GLOBAL] = [
+            {
+                **index,
+                **_stated(
+                    reported[index["IndexName"]], indexes.get(index["IndexName"], Throughput())
+                ),
+            }
+            for index in request[_GLOBAL]
+        ]
+    return whole
+
+
+def _stated(description: Description, stated: Throughput) -> dict[str, Any]:
+    maximum = {
+        "MaxReadRequestUnits": stated.max_read,
+        "MaxWriteRequestUnits": stated.max_write,
+    }
+    warm = {"ReadUnitsPerSecond": stated.warm_read, "WriteUnitsPerSecond": stated.warm_write}
+    return {
+        name: {**(description.get(name) or {}), **{k: v for k, v in figures.items() if v}}
+        for name, figures in (("OnDemandThroughput", maximum), ("WarmThroughput", warm))
+    }
 
 
 def plain_index(index: Description) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 | call | goes to |
 |---|---|
-| data plane | `admit`, then the engine; a table unknown to it is mirrored on first use |
+| data plane | the throttling model, then the engine; a table unknown to it is mirrored on first use |
 | CreateTable, UpdateTable, DeleteTable | the emulated AWS, and if that accepts, the engine |
-| DescribeTable | the emulated AWS; sizes, capacity and indexes as the engine has them |
+| DescribeTable | the emulated AWS; sizes, capacity and indexes as the engine has them, throughput as the model |
 | backups, exports, imports, restores, streams to Kinesis, vector search | refused: they work on items |
 | all else (settings, tags, policies, limits, lists) | the emulated AWS |
 """
@@ -15,6 +15,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from heat.serve.descriptions import without_unsupported
+from heat.serve.tables import Tables
+from heat.serve.wire import in_shape
 from local.calls import (
     DATA_PLANE,
     Admit,
@@ -41,13 +44,23 @@ class DynamoDB:
     """Answers every call of DynamoDB's API."""
 
     def __init__(
-        self, *, engine: Forward, declared: Forward, mirror: Mirror, admit: Admit = admit_all
+        self,
+        *,
+        engine: Forward,
+        declared: Forward,
+        mirror: Mirror,
+        admit: Admit = admit_all,
+        tables: Tables | None = None,
     ) -> None:
-        """Take what sends calls to the engine and to the emulated AWS, and who may pass."""
+        """Take what sends calls to the engine and to the emulated AWS.
+
+        `admit` decides about data-plane calls, `tables` is told of tables.
+        """
         self._engine = engine
         self._declared = declared
         self._mirror = mirror
         self._admit = admit
+        self._tables = tables
 
     async def answer(self, call: Call) -> Reply:
         """Return DynamoDB's answer to a call."""
@@ -65,12 +78,18 @@ class DynamoDB:
             )
         return await self._declared(call)
 
+    def tables_changed(self) -> None:
+        """Tell the model of the tables that the engine has now."""
+        if self._tables is not None:
+            self._tables.match(self._mirror.described)
+
     async def _forward(self, call: Call) -> Reply:
         reply = await self._engine(call)
         if not missing_table(reply):
-            return _in_shape(reply)
+            return in_shape(reply)
         names = tables_named(call.body)
         made = [await asyncio.to_thread(self._mirror.ensure, name) for name in sorted(names)]
+        self.tables_changed()
         return await self._engine(call) if any(made) else reply
 
     async def _declare(self, call: Call) -> Reply:
@@ -81,6 +100,7 @@ class DynamoDB:
         name = names.pop()
         if call.operation == "DeleteTable":
             await asyncio.to_thread(self._mirror.forget, name)
+            self.tables_changed()
             return reply
         if call.operation == "CreateTable":
             return await self._create(call, name, reply)
@@ -95,16 +115,21 @@ class DynamoDB:
             await self._declared(Call("DeleteTable", body, headers))
             told = error.response["Error"]
             return refusal(400, told["Code"], told["Message"])
+        self.tables_changed()
         return reply
 
     async def _update(self, call: Call, name: str, reply: Reply) -> Reply:
         request = json.loads(call.body)
         kept = {key: value for key, value in request.items() if key in _ENGINE_UPDATES}
-        if kept:
+        kept = without_unsupported(kept)
+        if kept.keys() - {"AttributeDefinitions"}:
             body = json.dumps({"TableName": name, **kept}).encode()
             updated = await self._engine(Call(call.operation, body, call.headers))
             if updated.status != 200:
                 return updated
+        await asyncio.to_thread(self._mirror.ensure, name)
+        if self._tables is not None:
+            self._tables.update(request, self._mirror.described.get(name))
         return reply
 
     async def _describe(self, call: Call) -> Reply:
@@ -118,15 +143,10 @@ class DynamoDB:
         if held.status != 200:
             return held
         _complete(answer["Table"], json.loads(held.body)["Table"])
+        if self._tables is not None:
+            self._tables.complete(answer["Table"])
         headers = {"Content-Type": "application/x-amz-json-1.0"}
         return Reply(200, json.dumps(answer).encode(), headers)
-
-
-def _in_shape(reply: Reply) -> Reply:
-    """The engine answers some malformed requests in plain text."""
-    if reply.status < 400 or reply.body.startswith(b"{"):
-        return reply
-    return refusal(400, "SerializationException", reply.body.decode(errors="replace"))
 
 
 def _is_object(body: bytes) -> bool:

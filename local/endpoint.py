@@ -10,7 +10,11 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.calls import Call, Reply, refusal
+from heat.serve.faults import Faults
+from heat.serve.pages import answer_page, is_page, leave_unanswered, responded
+from heat.serve.throttling import Throttling
+from heat.serve.wire import UnansweredError
+from local.calls import Call, refusal
 from local.children import LOOPBACK
 from local.dynamodb import DynamoDB
 from local.errors import LocalCloudError
@@ -31,9 +35,19 @@ _PAUSE = 0.2  # seconds between looks at a stack that is changing
 class Endpoint:
     """Routes requests; keeps the engine's tables up to date while stacks change."""
 
-    def __init__(self, *, dynamodb: DynamoDB, aws: Passthrough, mirror: Mirror) -> None:
+    def __init__(
+        self,
+        *,
+        dynamodb: DynamoDB,
+        aws: Passthrough,
+        mirror: Mirror,
+        throttling: Throttling | None,
+        faults: Faults,
+    ) -> None:
         """Take the parts behind the endpoint."""
         self.api_id: str | None = None
+        self._throttling = throttling
+        self._faults = faults
         self._dynamodb = dynamodb
         self._aws = aws
         self._mirror = mirror
@@ -50,6 +64,8 @@ class Endpoint:
             return await self._answer(request, target.removeprefix(_TARGET))
         if request.raw_path.startswith(_API + "/") and self.api_id is not None:
             return await self._aws.relay(request, self._api_path(request.raw_path))
+        if is_page(request):
+            return await answer_page(request, self._throttling, self._faults)
         if _to_cloudformation(request):
             return await self._relay_stacks(request)
         return await self._aws.relay(request)
@@ -57,10 +73,12 @@ class Endpoint:
     async def _answer(self, request: web.BaseRequest, operation: str) -> web.Response:
         call = Call(operation, await request.content.read(), request.headers)
         try:
-            reply = await self._dynamodb.answer(call)
+            reply = await self._faults.answer(call, self._dynamodb.answer)
+        except UnansweredError as how:
+            return await leave_unanswered(request, how)
         except (BotoCoreError, ClientError) as error:
             reply = refusal(500, "InternalServerError", f"The table could not be mirrored: {error}")
-        return _response(reply)
+        return responded(reply)
 
     def _api_path(self, raw_path: str) -> str:
         return f"/restapis/{self.api_id}/$default/_user_request_{raw_path.removeprefix(_API)}"
@@ -75,7 +93,7 @@ class Endpoint:
                 self._settling = asyncio.create_task(self._settle())
         if self._settled < self._changes:
             await self._sync()
-        return _response(reply)
+        return responded(reply)
 
     async def _settle(self) -> None:
         """Follow stacks that change while nobody asks about them."""
@@ -88,6 +106,7 @@ class Endpoint:
         try:
             if await asyncio.to_thread(self._mirror.sync):
                 self._settled = max(self._settled, changes)
+            self._dynamodb.tables_changed()
         except (BotoCoreError, ClientError):
             _log.exception("the engine's tables could not be brought up to date")
 
@@ -95,10 +114,6 @@ class Endpoint:
 def _to_cloudformation(request: web.BaseRequest) -> bool:
     signed_for = request.headers.get("Authorization", "")
     return request.method == "POST" and "/cloudformation/" in signed_for
-
-
-def _response(reply: Reply) -> web.Response:
-    return web.Response(status=reply.status, body=reply.body, headers=reply.headers)
 
 
 def bind(port: int) -> socket.socket:

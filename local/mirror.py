@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from local.declare import state_settings
-from local.definitions import Definition, definition, index_changes
+from local.definitions import Definition, definition, described, index_changes
 from local.templates import TABLE_TYPES, TableSettings, table_settings
 
 if TYPE_CHECKING:
@@ -44,11 +44,17 @@ class Mirror:
         self._mirrored: dict[str, str] = {}  # table → id of the declaration it was made from
         self._settings: dict[str, TableSettings] = {}
         self._applied: dict[str, TableSettings] = {}
+        self._described: Mapping[str, Mapping[str, Any]] = {}  # never changed, only replaced
 
     @property
     def settings(self) -> Mapping[str, TableSettings]:
         """The settings of the tables that templates declare, by table."""
         return self._settings
+
+    @property
+    def described(self) -> Mapping[str, Mapping[str, Any]]:
+        """Every table in the engine as DescribeTable would answer, throughput as its template states it."""
+        return self._described
 
     def adopt(self) -> None:
         """Declare the tables that a data folder brought along, so that all calls know them."""
@@ -57,6 +63,7 @@ class Mirror:
                 found = self._engine.describe_table(TableName=name)["Table"]
                 self._declared.create_table(**definition(found).request)
                 self._mirrored[name] = _ADOPTED
+                self._described = {**self._described, name: described(found, None)}
 
     def ensure(self, name: str) -> bool:
         """Create or correct one table in the engine; False where it is not declared."""
@@ -93,6 +100,7 @@ class Mirror:
             self._apply(name, settings)
         if settings is not None or self._mirrored.get(name) != _ADOPTED:
             self._mirrored[name] = declared["TableId"]
+        self._described = {**self._described, name: described(declared, settings)}
         return True
 
     def _apply(self, name: str, settings: TableSettings) -> None:
@@ -121,6 +129,7 @@ class Mirror:
     def _forget(self, name: str) -> None:
         self._mirrored.pop(name, None)
         self._applied.pop(name, None)
+        self._described = {key: value for key, value in self._described.items() if key != name}
         try:
             self._engine.delete_table(TableName=name)
         except self._engine.exceptions.ResourceNotFoundException:

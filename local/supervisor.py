@@ -4,14 +4,18 @@ import asyncio
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from socket import socket
 
 import boto3
 from botocore.config import Config
 
-from local.calls import Admit, admit_all
+from heat.serve.descriptions import Description
+from heat.serve.options import HeatOptions
+from heat.serve.parts import make_faults, make_throttling
+from heat.serve.tables import Describe
+from local.calls import Call, admit_all
 from local.children import LOOPBACK, free_port
 from local.clients import client_settings
 from local.deploy import Deployment, deploy
@@ -38,7 +42,7 @@ class Options:
     port: int = 4566  # of the endpoint; 0 for any
     data: Path | None = None  # folder that keeps the tables on disk, else they live in memory
     deploys: bool = True
-    admit: Admit = admit_all
+    heat: HeatOptions = field(default_factory=HeatOptions)
 
 
 async def supervise(options: Options, state: State, progress: Progress, ready: Ready) -> None:
@@ -115,9 +119,20 @@ async def _endpoint(options: Options, parts: _Parts, listener: socket) -> AsyncG
     mirror = _mirror(parts)
     if options.data is not None:
         await asyncio.to_thread(mirror.adopt)
+    throttling = make_throttling(options.heat, _described_by(mirror))
+    faults = make_faults(options.heat, throttling)
     async with Passthrough(parts.aws.port) as aws:
-        dynamodb = DynamoDB(engine=link.send, declared=aws.send, mirror=mirror, admit=options.admit)
-        endpoint = Endpoint(dynamodb=dynamodb, aws=aws, mirror=mirror)
+        dynamodb = DynamoDB(
+            engine=link.send,
+            declared=aws.send,
+            mirror=mirror,
+            admit=throttling.admit if throttling else admit_all,
+            tables=throttling.tables if throttling else None,
+        )
+        endpoint = Endpoint(
+            dynamodb=dynamodb, aws=aws, mirror=mirror, throttling=throttling, faults=faults
+        )
+        dynamodb.tables_changed()
         async with serving(endpoint, listener):
             yield endpoint
     link.close()
@@ -132,6 +147,14 @@ def _mirror(parts: _Parts) -> Mirror:
         boto3.client("cloudformation", config=config, **aws),
         boto3.client("dynamodb", config=config, **engine),
     )
+
+
+def _described_by(mirror: Mirror) -> Describe:
+    async def describe(name: str, _: Call) -> Description | None:
+        await asyncio.to_thread(mirror.ensure, name)
+        return mirror.described.get(name)
+
+    return describe
 
 
 async def _first_failure(*jobs: Awaitable[None]) -> None:

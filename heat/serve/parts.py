@@ -1,0 +1,45 @@
+"""The parts of an endpoint, made as options say."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from random import Random
+from time import monotonic
+
+from heat.model import Heat
+from heat.serve.answers import throttled_call
+from heat.serve.faults import Faults
+from heat.serve.options import HeatOptions
+from heat.serve.tables import Describe, plain_arn
+from heat.serve.throttling import Throttling
+from heat.serve.wire import Call, Reply
+
+__all__ = ["make_faults", "make_throttling", "steady_clock"]
+
+
+def steady_clock() -> Callable[[], float]:
+    """Return a clock of epoch seconds that never steps back, whatever is done to the machine's own."""
+    ahead = datetime.now(UTC).timestamp() - monotonic()  # noqa: TID251  # others take this clock
+    return lambda: monotonic() + ahead
+
+
+def make_throttling(
+    options: HeatOptions, describe: Describe, *, patience: float = 50.0
+) -> Throttling | None:
+    """Return the model in front of an engine, None where the options turn it off."""
+    if not options.enabled:
+        return None
+    heat = Heat(options.to_parameters(), seed=options.seed)
+    return Throttling(heat, describe, steady_clock(), patience=patience)
+
+
+def make_faults(options: HeatOptions, throttling: Throttling | None) -> Faults:
+    """Return the faults; exceptions that they fake name what `throttling` knows."""
+
+    def refuse(call: Call) -> Reply:
+        if throttling is None:
+            return throttled_call(call, lambda _: False, plain_arn)
+        return throttled_call(call, throttling.tables.is_provisioned, throttling.tables.arn)
+
+    chance = Random(options.seed)  # noqa: S311  # a test's chance, not a secret
+    return Faults(options.to_faults(), chance, asyncio.sleep, refuse)
