@@ -12,6 +12,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from botocore.config import Config
 
 from spillway import Bucket, DaxCall, EventStore, Mode, Settings, StorageError
+from spillway.scaling.report import Observer, ignore
 from spillway.storage.port import Call
 
 __all__ = ["Environment", "open_store", "read_environment"]
@@ -65,12 +66,17 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
     return msgspec.convert(own, Environment, strict=False)
 
 
-def open_store(environment: Environment) -> EventStore:
-    """Return the event store of a function: once a process, outside the handler."""
+def open_store(environment: Environment, observe: Observer | None = None) -> EventStore:
+    """Return the event store of a function: once a process, outside the handler.
+
+    With an observer it also records what writers want, and grows layouts by it.
+    """
     return EventStore(
         boto3.client("dynamodb", config=_CLIENT),
         table=environment.table,
         layouts=environment.layouts,
+        usage=environment.usage if observe else None,
+        observe=observe or ignore,
         settings=environment.settings(),
         cache=_reporting(DaxCall(environment.dax_endpoint)) if environment.dax_endpoint else None,
     )

@@ -12,6 +12,7 @@ from lambdas.api.answers import answer_write
 from lambdas.api.batch import decode_batch
 from lambdas.api.body import decode_body, read_body
 from lambdas.api.errors import handle_errors
+from lambdas.api.scaling import ScalingLog
 from lambdas.environment import open_store, read_environment
 
 __all__ = ["handler"]
@@ -23,7 +24,7 @@ logger = Logger()
 metrics = Metrics()
 app = APIGatewayHttpResolver()
 handle_errors(app, logger)
-store = open_store(read_environment())
+store = open_store(read_environment(), ScalingLog(logger, metrics).note)
 
 
 @app.post("/v1/events")

@@ -27,8 +27,9 @@ class Access:
 
 ACCESS: Final[Mapping[str, Access]] = {
     "ingest": Access(
-        events=("dynamodb:BatchWriteItem",),
+        events=("dynamodb:BatchWriteItem", "dynamodb:PutItem"),
         layouts=("dynamodb:GetItem", "dynamodb:UpdateItem"),
+        usage=("dynamodb:GetItem", "dynamodb:UpdateItem"),
     ),
     "admin": Access(
         events=("dynamodb:DeleteItem",),

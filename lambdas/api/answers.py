@@ -13,13 +13,14 @@ from lambdas.api.types import (
     EpochOutput,
     ErrorBody,
     EventOutput,
+    GrowthStopOutput,
     IngestAnswer,
     LayoutAnswer,
     RejectedEvent,
 )
 from spillway import Event, Page, Rejected, WriteResult
 from spillway.keys import parse_sort_key
-from spillway.layouts.model import OPEN, START, Epoch, Layout
+from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout
 from spillway.reading.stream import Record
 from spillway.timestamps import format_epoch, format_time
 
@@ -126,8 +127,17 @@ def answer_layout(layout: Layout) -> Response[Any]:
         last_updated=format_epoch(layout.last_updated),
         epochs=[_epoch(epoch) for epoch in layout.epochs],
         shard_history=list(layout.history),
+        growth_stopped=None if layout.stop is None else _stop(layout.stop),
     )
     return answer_json(HTTPStatus.OK, answer)
+
+
+def _stop(stop: GrowthStop) -> GrowthStopOutput:
+    return GrowthStopOutput(
+        reason=stop.reason,
+        at=format_epoch(stop.at),
+        hot_sharding_keys=list(stop.hot_sharding_keys),
+    )
 
 
 def _epoch(epoch: Epoch) -> EpochOutput:

@@ -17,6 +17,7 @@ __all__ = [
     "EventInput",
     "EventOutput",
     "EventsPage",
+    "GrowthStopOutput",
     "Health",
     "IngestAnswer",
     "IngestRequest",
@@ -184,6 +185,14 @@ class EpochOutput(Struct, frozen=True, kw_only=True):
     horizon: Annotated[float, Meta(description="Seconds ahead that writers may write under it")]
 
 
+class GrowthStopOutput(Struct, frozen=True, kw_only=True):
+    """Why writers found that more shards do not help, and which sharding keys no count can help."""
+
+    reason: str
+    at: Time
+    hot_sharding_keys: list[ShardingKey]
+
+
 class LayoutAnswer(Struct, frozen=True, kw_only=True):
     """The shard counts in force for a series, and every epoch of its past."""
 
@@ -194,6 +203,7 @@ class LayoutAnswer(Struct, frozen=True, kw_only=True):
     last_updated: Time
     epochs: list[EpochOutput]
     shard_history: Annotated[list[str], Meta(examples=[["1561758912.000:1"]])]
+    growth_stopped: GrowthStopOutput | None
 
 
 class Deleted(Struct, frozen=True, kw_only=True):

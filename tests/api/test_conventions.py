@@ -2,6 +2,7 @@
 
 import ast
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from spillway import Mode, Settings
 from spillway.keys import INDEX_NAME
+from spillway.storage.port import Call, ThrottledError, ThrottlingReason
 from spillway.timestamps import format_time
 from stacks.access import ACCESS
 from stacks.api import ADMIN_ROUTES, INGEST_ROUTES, QUERY_ROUTES
 from tests.api.conftest import Api
 from tests.support.fakes import NOON
-from tests.support.faults import Fault, FaultyCall, throttled_call
-from tests.support.memory_table import EVENTS, LAYOUTS
+from tests.support.faults import throttled_call
+from tests.support.memory_table import EVENTS, LAYOUTS, USAGE
 from tests.support.requests import event_json
 
 ROUTES = {"ingest": INGEST_ROUTES, "query": QUERY_ROUTES, "admin": ADMIN_ROUTES}
@@ -41,12 +43,27 @@ def _exercise(api: Api) -> None:
         api.request("PUT", "/v1/layout", {"series": settings.mode.value}, body=body)
         api.request("PUT", "/v1/layout", {"series": f"new {settings.mode}"}, body=body)
         api.request("DELETE", "/v1/events/one", identity)
+        api.memory.random = lambda: 0.0  # every write is sampled
+        api.on(settings, _throttling).post([event_json("late", series=settings.mode)])
         old = format_time(NOON.replace(year=2001))
-        api.memory.wrap = lambda call: FaultyCall(call, [Fault.NONE] * 2 + [Fault.THROTTLED] * 3)
-        api.on(settings).post([event_json(time=old, series=settings.mode)])
+        api.on(settings, _throttling).post([event_json(time=old, series=settings.mode)])
         api.memory.wrap = lambda call: call
     for path in ("/v1/healthz", "/v1/openapi.json", "/nothing"):
         api.get(path)
+
+
+def _throttling(call: Call) -> Call:
+    """Throttle the first two batches: for a key range, and without a reason."""
+    reason = ThrottlingReason("TableWriteKeyRangeThroughputExceeded", "")
+    reasons = iter([(reason,), ()])
+
+    def throttled(operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+        given = next(reasons, None) if operation == "BatchWriteItem" else None
+        if given is not None:
+            raise ThrottledError("ThrottlingException", "", given)
+        return call(operation, request)
+
+    return throttled
 
 
 def _actions(calls: set[tuple[str, str]], resource: str) -> set[str]:
@@ -70,7 +87,7 @@ def test_each_function_may_make_exactly_the_calls_that_it_makes(api: Api, functi
     assert _actions(calls, EVENTS) == set(granted.events)
     assert _actions(calls, f"{EVENTS}/index/{INDEX_NAME}") == set(granted.events_index)
     assert _actions(calls, LAYOUTS) == set(granted.layouts)
-    assert granted.usage == ()
+    assert _actions(calls, USAGE) == set(granted.usage)
 
 
 @pytest.mark.parametrize("function", sorted(ROUTES))

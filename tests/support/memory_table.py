@@ -7,17 +7,19 @@ keeps DynamoDB's limits: sizes of items, keys, batches and pages.
 import copy
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 from spillway import keys
 from spillway.storage.port import ConditionFailedError, Item, RefusedError
 
-__all__ = ["EVENTS", "LAYOUTS", "MemoryTable", "item_bytes", "memory_table"]
+__all__ = ["EVENTS", "LAYOUTS", "USAGE", "MemoryTable", "item_bytes", "memory_table"]
 
 Response = dict[str, Any]
 
 EVENTS: Final = "events"
 LAYOUTS: Final = "layouts"
+USAGE: Final = "usage"
 
 _INDEXES: Final = {keys.INDEX_NAME: (keys.INDEX_PARTITION_KEY, keys.SORT_KEY)}
 _CONDITION: Final = "#p = :p AND #s BETWEEN :low AND :high"
@@ -28,8 +30,14 @@ _KEY_LIMITS: Final = (2_048, 1_024)
 
 
 def memory_table() -> "MemoryTable":
-    """Return the two tables that a store needs."""
-    return MemoryTable(**{EVENTS: (keys.PARTITION_KEY, keys.SORT_KEY), LAYOUTS: (keys.LAYOUT_KEY,)})
+    """Return the tables that a store needs."""
+    return MemoryTable(
+        **{
+            EVENTS: (keys.PARTITION_KEY, keys.SORT_KEY),
+            LAYOUTS: (keys.LAYOUT_KEY,),
+            USAGE: (keys.USAGE_KEY, keys.USAGE_SORT_KEY),
+        }
+    )
 
 
 class MemoryTable:
@@ -68,7 +76,7 @@ class MemoryTable:
         self.requests.clear()
 
     def key_of(self, table: str, item: Item) -> tuple[str, ...]:
-        return tuple(item[name]["S"] for name in self._keys[table])
+        return tuple(next(iter(item[name].values())) for name in self._keys[table])
 
     def _table(self, name: str) -> dict[tuple[str, ...], Item]:
         if name not in self.items:
@@ -128,7 +136,7 @@ class MemoryTable:
         item = copy.deepcopy(old) if old is not None else dict(key)
         _apply(request["UpdateExpression"], item, names, values)
         stored[self.key_of(table, key)] = item
-        return {}
+        return {"Attributes": item} if request.get("ReturnValues") == "ALL_NEW" else {}
 
     def _query(self, request: Response) -> Response:
         names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
@@ -234,9 +242,10 @@ def _snake(operation: str) -> str:
 def _holds(
     condition: str, item: Item | None, names: Mapping[str, str], values: Mapping[str, Any]
 ) -> bool:
-    absent = re.fullmatch(r"attribute_not_exists\((#\w+)\)", condition)
-    if absent:
-        return item is None or names[absent[1]] not in item
+    existence = re.fullmatch(r"attribute_(not_)?exists\((#\w+)\)", condition)
+    if existence:
+        exists = item is not None and names[existence[2]] in item
+        return exists != bool(existence[1])
     equal = re.fullmatch(r"(#\w+) = (:\w+)", condition)
     assert equal, f"unknown condition: {condition}"
     return item is not None and item.get(names[equal[1]]) == values[equal[2]]
@@ -245,10 +254,14 @@ def _holds(
 def _apply(
     expression: str, item: Item, names: Mapping[str, str], values: Mapping[str, Any]
 ) -> None:
-    for verb, body in re.findall(r"(SET|REMOVE) (.*?)(?= SET | REMOVE |$)", expression):
+    for verb, body in re.findall(r"(SET|REMOVE|ADD) (.*?)(?= SET | REMOVE | ADD |$)", expression):
         for action in body.split(", "):
             if verb == "REMOVE":
                 item.pop(names[action], None)
-                continue
-            name, _, value = action.partition(" = ")
-            item[names[name]] = values[value]
+            elif verb == "ADD":
+                name, _, value = action.partition(" ")
+                old = item.get(names[name], {"N": "0"})["N"]
+                item[names[name]] = {"N": str(Decimal(old) + Decimal(values[value]["N"]))}
+            else:
+                name, _, value = action.partition(" = ")
+                item[names[name]] = values[value]

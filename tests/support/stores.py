@@ -10,7 +10,7 @@ from spillway.layouts.model import Snapshot
 from spillway.layouts.store import LayoutStore
 from spillway.storage.port import Call
 from tests.support.fakes import NOON, FakeClock, fake_runtime
-from tests.support.memory_table import EVENTS, LAYOUTS, MemoryTable, memory_table
+from tests.support.memory_table import EVENTS, LAYOUTS, USAGE, MemoryTable, memory_table
 
 __all__ = ["DAY", "HOUR", "MemoryStore", "event_at", "events_every", "identity", "read_all"]
 
@@ -37,6 +37,7 @@ class MemoryStore:
             self.wrap(self.table),
             table=EVENTS,
             layouts=LAYOUTS,
+            usage=USAGE,
             settings=settings or self.settings,
             runtime=fake_runtime(self.clock, self.random),
         )

@@ -201,9 +201,10 @@ def test_random_mode_reads_all_shards() -> None:
 
 
 def test_random_mode_returns_an_event_written_twice_once() -> None:
-    numbers = iter([0.1, 0.1, 0.9, 0.9])  # a shard and a wait for each write
-    memory = MemoryStore(Settings(mode=Mode.RANDOM, shards=3), random=lambda: next(numbers))
+    number = 0.1
+    memory = MemoryStore(Settings(mode=Mode.RANDOM, shards=3), random=lambda: number)
     memory.store.write([event_at()])
+    number = 0.9
     memory.store.write([event_at()])
     assert len(memory.stored) == 2
     assert _ids(memory.store.read("ORD", START, NOON + HOUR)) == ["1"]
