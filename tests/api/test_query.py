@@ -21,13 +21,16 @@ MINUTE = timedelta(minutes=1)
 
 def _pages(api: Api, **query: Any) -> Iterator[Answer]:
     cursor = None
-    while True:
+    seen = set()
+    while cursor not in seen:
+        seen.add(cursor)
         page = api.page(cursor=cursor, **query)
         assert page.status == 200
         yield page
         cursor = page.body["cursor"]
         if cursor is None:
             return
+    raise AssertionError(f"the cursor {cursor} came back")
 
 
 def _ids(api: Api, **query: Any) -> list[str]:

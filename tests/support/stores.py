@@ -75,14 +75,17 @@ def events_every(
 def read_all(
     store: EventStore, series: str, start: datetime, end: datetime, **query: Any
 ) -> Iterator[Event]:
-    """Yield the events of a range, page by page."""
+    """Yield the events of a range, page by page; a cursor that comes back would never end."""
     cursor = None
-    while True:
+    seen = set()
+    while cursor not in seen:
+        seen.add(cursor)
         page = store.read(series, start, end, cursor=cursor, **query)
         yield from page.events
         cursor = page.cursor
         if cursor is None:
             return
+    raise AssertionError(f"the cursor {cursor} came back")
 
 
 def identity(event: Event) -> tuple[str, datetime, str | None, str | None]:

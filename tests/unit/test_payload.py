@@ -4,6 +4,8 @@ from typing import Any
 import pytest
 
 from spillway import InvalidInputError
+from spillway.reading.page import to_event
+from spillway.reading.stream import Record
 from spillway.writing.payload import canonical, encode_payload
 
 
@@ -65,7 +67,10 @@ def test_what_json_can_not_hold_is_refused_with_its_reason(payload: Any, reason:
 
 
 def test_payloads_may_be_254_levels_deep() -> None:
-    assert json.loads(encode_payload(_nested(254))) == _nested(254)
+    stored = encode_payload(_nested(254)).decode()
+    assert json.loads(stored) == _nested(254)
+    record = Record("2026-06-01T12:00:00.000000Z#1", "ORD#0", stored, None)
+    assert to_event("ORD", record).payload == _nested(254)
 
 
 def test_nulls_are_no_sign_of_non_finite_numbers() -> None:
