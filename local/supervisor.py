@@ -11,18 +11,20 @@ from socket import socket
 import boto3
 from botocore.config import Config
 
+from heat import Heat
 from heat.serve.descriptions import Description
+from heat.serve.link import EngineLink
 from heat.serve.options import HeatOptions
-from heat.serve.parts import make_faults, make_throttling
+from heat.serve.parts import make_faults, make_throttling, steady_clock
 from heat.serve.tables import Describe
 from local.calls import Call, admit_all
 from local.children import LOOPBACK, free_port
 from local.clients import client_settings
+from local.cloudwatch.service import CloudWatch
 from local.deploy import Deployment, deploy
 from local.dynamodb import DynamoDB
 from local.endpoint import Endpoint, bind, serving
 from local.keeper import EngineKeeper
-from local.link import EngineLink
 from local.ministack import MiniStack
 from local.mirror import Mirror
 from local.passthrough import Passthrough
@@ -89,6 +91,7 @@ async def _run(options: Options, state: State, progress: Progress, ready: Ready)
             use(),
             parts.engine.keep(lambda: publish() if state.status() else None),
             parts.aws.watch(),
+            endpoint.cloudwatch.run(),
         )
 
 
@@ -115,22 +118,34 @@ class _Parts:
 
 @asynccontextmanager
 async def _endpoint(options: Options, parts: _Parts, listener: socket) -> AsyncGenerator[Endpoint]:
-    link = EngineLink(parts.engine_port)
+    link = EngineLink(LOOPBACK, parts.engine_port)
     mirror = _mirror(parts)
     if options.data is not None:
         await asyncio.to_thread(mirror.adopt)
     throttling = make_throttling(options.heat, _described_by(mirror))
     faults = make_faults(options.heat, throttling)
     async with Passthrough(parts.aws.port) as aws:
+        cloudwatch = CloudWatch(
+            throttling.heat if throttling else Heat(),
+            scale=options.heat.time_scale,
+            clock=throttling.clock if throttling else steady_clock(),
+            declared=aws.send,
+            templates=lambda: mirror.settings,
+        )
         dynamodb = DynamoDB(
             engine=link.send,
-            declared=aws.send,
+            declared=cloudwatch.with_insights,
             mirror=mirror,
             admit=throttling.admit if throttling else admit_all,
             tables=throttling.tables if throttling else None,
         )
         endpoint = Endpoint(
-            dynamodb=dynamodb, aws=aws, mirror=mirror, throttling=throttling, faults=faults
+            dynamodb=dynamodb,
+            aws=aws,
+            mirror=mirror,
+            throttling=throttling,
+            faults=faults,
+            cloudwatch=cloudwatch,
         )
         dynamodb.tables_changed()
         async with serving(endpoint, listener):

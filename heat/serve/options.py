@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import dataclass, fields
+from math import isfinite
 from typing import Any, Final, Self
 
 from heat.parameters import Parameters
@@ -73,6 +74,9 @@ class HeatOptions:
         chosen |= {
             name: getattr(self, name) for name in ("partition_wcu", "partition_rcu", "time_scale")
         }
+        for name, value in chosen.items():
+            if not isfinite(value):
+                raise OptionError(f"{name} must be a finite number, not {value}.")
         try:
             return Parameters(**chosen)
         except ValueError as error:

@@ -2,9 +2,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from local.calls import Call, Reply
+from heat.serve.link import EngineLink
+from heat.serve.wire import Call, Reply
 from local.children import LOOPBACK, free_port
-from local.link import EngineLink
 
 CALL = Call("GetItem", b'{"TableName": "T"}', {"X-Amz-Target": "DynamoDB_20120810.GetItem"})
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\ncontent-length: 2\r\n\r\nok"
@@ -37,7 +37,7 @@ def test_a_reply_in_single_bytes_arrives_whole() -> None:
 
     async def scenario() -> Reply:
         async with listening(drip) as port:
-            return await EngineLink(port).send(CALL)
+            return await EngineLink(LOOPBACK, port).send(CALL)
 
     assert asyncio.run(scenario()) == Reply(200, b"ok", {"Content-Type": "text/plain"})
 
@@ -55,7 +55,7 @@ def test_a_connection_serves_one_call_after_another() -> None:
 
     async def scenario() -> list[int]:
         async with listening(answer) as port:
-            link = EngineLink(port)
+            link = EngineLink(LOOPBACK, port)
             return [(await link.send(CALL)).status for _ in range(3)]
 
     assert asyncio.run(scenario()) == [200, 200, 200]
@@ -70,7 +70,7 @@ def test_a_call_that_the_engine_dies_on_may_be_retried() -> None:
 
     async def scenario() -> Reply:
         async with listening(die) as port:
-            return await EngineLink(port).send(CALL)
+            return await EngineLink(LOOPBACK, port).send(CALL)
 
     reply = asyncio.run(scenario())
     assert reply.status == 500
@@ -86,7 +86,7 @@ def test_a_call_waits_for_an_engine_that_starts() -> None:
 
     async def scenario() -> Reply:
         port = free_port()
-        waiting = asyncio.create_task(EngineLink(port).send(CALL))
+        waiting = asyncio.create_task(EngineLink(LOOPBACK, port).send(CALL))
         await asyncio.sleep(0.1)
         assert not waiting.done()
         async with listening(answer, port):
@@ -96,7 +96,7 @@ def test_a_call_waits_for_an_engine_that_starts() -> None:
 
 
 def test_a_call_gives_up_on_an_engine_that_stays_away() -> None:
-    reply = asyncio.run(EngineLink(free_port(), patience=0.1).send(CALL))
+    reply = asyncio.run(EngineLink(LOOPBACK, free_port(), patience=0.1).send(CALL))
     assert reply.status == 503
 
 
@@ -117,7 +117,7 @@ def test_a_cancelled_calls_connection_is_closed_and_not_used_again() -> None:
 
     async def scenario() -> Reply:
         async with listening(slow_at_first) as port:
-            link = EngineLink(port)
+            link = EngineLink(LOOPBACK, port)
             abandoned = asyncio.create_task(link.send(CALL))
             await asyncio.sleep(0.1)
             abandoned.cancel()
