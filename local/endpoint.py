@@ -16,6 +16,8 @@ from heat.serve.throttling import Throttling
 from heat.serve.wire import UnansweredError
 from local.calls import Call, refusal
 from local.children import LOOPBACK
+from local.cloudwatch.protocols import is_cloudwatch, read
+from local.cloudwatch.service import CloudWatch
 from local.dynamodb import DynamoDB
 from local.errors import LocalCloudError
 from local.mirror import Mirror
@@ -35,7 +37,7 @@ _PAUSE = 0.2  # seconds between looks at a stack that is changing
 class Endpoint:
     """Routes requests; keeps the engine's tables up to date while stacks change."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # one place makes it, by keyword
         self,
         *,
         dynamodb: DynamoDB,
@@ -43,9 +45,11 @@ class Endpoint:
         mirror: Mirror,
         throttling: Throttling | None,
         faults: Faults,
+        cloudwatch: CloudWatch,
     ) -> None:
         """Take the parts behind the endpoint."""
         self.api_id: str | None = None
+        self.cloudwatch = cloudwatch
         self._throttling = throttling
         self._faults = faults
         self._dynamodb = dynamodb
@@ -66,6 +70,8 @@ class Endpoint:
             return await self._aws.relay(request, self._api_path(request.raw_path))
         if is_page(request):
             return await answer_page(request, self._throttling, self._faults)
+        if is_cloudwatch(request.raw_path, request.headers):
+            return await self._answer_metrics(request)
         if _to_cloudformation(request):
             return await self._relay_stacks(request)
         return await self._aws.relay(request)
@@ -78,6 +84,14 @@ class Endpoint:
             return await leave_unanswered(request, how)
         except (BotoCoreError, ClientError) as error:
             reply = refusal(500, "InternalServerError", f"The table could not be mirrored: {error}")
+        return responded(reply)
+
+    async def _answer_metrics(self, request: web.BaseRequest) -> web.Response:
+        body = await request.content.read()
+        asked = read(request.raw_path, request.headers, body)
+        reply = await self.cloudwatch.answer(asked)
+        if reply is None:
+            reply = await self._aws.send(Call("", body, request.headers), request.raw_path)
         return responded(reply)
 
     def _api_path(self, raw_path: str) -> str:

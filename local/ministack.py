@@ -14,7 +14,8 @@ __all__ = ["ACCOUNT", "MiniStack"]
 
 ACCOUNT = "000000000000"
 
-_PROGRAM = ROOT / ".local" / "ministack" / "bin" / "ministack"
+_PYTHON = ROOT / ".local" / "ministack" / "bin" / "python"
+_PROGRAM = ROOT / "local" / "cloudwatch" / "emulated.py"
 _READY_SECONDS = 60.0
 
 
@@ -36,7 +37,10 @@ class MiniStack:
             LocalCloudError: It ends or stays silent.
         """
         self._child = spawn(
-            [str(_PROGRAM)], log=self._log, env=self._environment, cwd=self._scratch
+            [str(_PYTHON), "-I", str(_PROGRAM)],
+            log=self._log,
+            env=self._environment,
+            cwd=self._scratch,
         )
         if not await asyncio.to_thread(
             wait_until_ready, self._child, self._is_ready, timeout=_READY_SECONDS
