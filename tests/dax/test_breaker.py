@@ -121,6 +121,21 @@ def test_the_attempt_after_a_pause_is_made_by_one_thread() -> None:
     assert breaker.allows()
 
 
+def test_a_pause_begins_when_the_attempt_has_failed() -> None:
+    clock = FakeClock()
+    breaker = Breaker(clock.now, most_failures=MOST, pause=PAUSE)
+    for _ in range(MOST):
+        breaker.failed()
+    clock.sleep(PAUSE)
+    assert breaker.allows()
+    clock.sleep(5)
+    breaker.failed()
+    clock.sleep(PAUSE - 1)
+    assert not breaker.allows()
+    clock.sleep(1)
+    assert breaker.allows()
+
+
 def test_no_failure_is_lost_among_threads() -> None:
     call, first, _ = _fallback(FakeClock())
     call = Fallback(first, Way("second"), Breaker(FakeClock().now, most_failures=10**9))
