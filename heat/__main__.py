@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from heat.serve.options import HeatOptions, OptionError, add_arguments
+from heat.serve.parts import relax_collector
 from heat.serve.server import ServeError, ServeOptions, serve
 
 __all__ = ["main"]
@@ -21,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             patience=given.patience,
             heat=HeatOptions.from_arguments(given),
         )
+        relax_collector()
         asyncio.run(serve(options, lambda url: _say(f"{_welcome(url, options)}\n")))
     except (OptionError, ServeError) as error:
         sys.stderr.write(f"heat: {error}\n")

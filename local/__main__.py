@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from heat.serve.options import HeatOptions, OptionError, add_arguments
+from heat.serve.parts import relax_collector
 from local.cloud import stop_cloud
 from local.errors import LocalCloudError
 from local.progress import Progress
@@ -49,6 +50,7 @@ def _up(options: argparse.Namespace, progress: Progress) -> None:
         if not options.brief:
             progress.say(_welcome(status))
 
+    relax_collector()
     asyncio.run(supervise(chosen, state, progress, ready))
 
 

@@ -122,7 +122,7 @@ async def _endpoint(options: Options, parts: _Parts, listener: socket) -> AsyncG
     mirror = _mirror(parts)
     if options.data is not None:
         await asyncio.to_thread(mirror.adopt)
-    throttling = make_throttling(options.heat, _described_by(mirror))
+    throttling = make_throttling(options.heat, _described_by(mirror), steady_clock())
     faults = make_faults(options.heat, throttling)
     async with Passthrough(parts.aws.port) as aws:
         cloudwatch = CloudWatch(

@@ -1,6 +1,7 @@
 """The parts of an endpoint, made as options say."""
 
 import asyncio
+import gc
 from collections.abc import Callable
 from datetime import UTC, datetime
 from random import Random
@@ -14,23 +15,35 @@ from heat.serve.tables import Describe, plain_arn
 from heat.serve.throttling import Throttling
 from heat.serve.wire import Call, Reply
 
-__all__ = ["make_faults", "make_throttling", "steady_clock"]
+__all__ = ["make_faults", "make_throttling", "relax_collector", "steady_clock"]
+
+Clock = Callable[[], float]
 
 
-def steady_clock() -> Callable[[], float]:
+def relax_collector() -> None:
+    """Let Python look for garbage in cycles a hundred times less often; for an endpoint's own process.
+
+    The model keeps hundreds of thousands of small objects, none in cycles: looking through them took a
+    sixth of the endpoint's time.
+    """
+    gc.freeze()
+    gc.set_threshold(70_000, 50, 50)
+
+
+def steady_clock() -> Clock:
     """Return a clock of epoch seconds that never steps back, whatever is done to the machine's own."""
     ahead = datetime.now(UTC).timestamp() - monotonic()  # noqa: TID251  # others take this clock
     return lambda: monotonic() + ahead
 
 
 def make_throttling(
-    options: HeatOptions, describe: Describe, *, patience: float = 50.0
+    options: HeatOptions, describe: Describe, clock: Clock, *, patience: float = 50.0
 ) -> Throttling | None:
-    """Return the model in front of an engine, None where the options turn it off."""
+    """Return the model in front of an engine, None where the options turn it off; see `Throttling`."""
     if not options.enabled:
         return None
     heat = Heat(options.to_parameters(), seed=options.seed)
-    return Throttling(heat, describe, steady_clock(), patience=patience)
+    return Throttling(heat, describe, clock, patience=patience)
 
 
 def make_faults(options: HeatOptions, throttling: Throttling | None) -> Faults:

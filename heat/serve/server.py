@@ -17,7 +17,7 @@ from heat.serve.engine import Engine
 from heat.serve.faults import Faults
 from heat.serve.options import HeatOptions
 from heat.serve.pages import answer_page, is_page, leave_unanswered, responded
-from heat.serve.parts import make_faults, make_throttling
+from heat.serve.parts import make_faults, make_throttling, steady_clock
 from heat.serve.throttling import Throttling
 from heat.serve.wire import DATA_PLANE, JSON_TYPE, Call, Reply, UnansweredError
 
@@ -76,8 +76,8 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(options: ServeOptions) -> AsyncGenerator[str]:
-    """Serve until the block ends; gives the endpoint's URL.
+async def serving(options: ServeOptions, clock: Callable[[], float]) -> AsyncGenerator[str]:
+    """Serve until the block ends; gives the endpoint's URL. `clock` is the model's, see `Throttling`.
 
     Raises:
         ServeError: The port is taken or the engine does not answer.
@@ -91,6 +91,7 @@ async def serving(options: ServeOptions) -> AsyncGenerator[str]:
             throttling = make_throttling(
                 options.heat,
                 lambda name, call: described_by(engine.send, name, call),
+                clock,
                 patience=options.patience,
             )
             server = Server(engine, throttling, make_faults(options.heat, throttling))
@@ -116,7 +117,7 @@ async def serve(options: ServeOptions, ready: Callable[[str], None]) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    async with serving(options) as url:
+    async with serving(options, steady_clock()) as url:
         ready(url)
         await stopped.wait()
 
