@@ -29,6 +29,7 @@ _TOKEN: Final = re.compile(
 )
 _LONGEST: Final = 2048  # characters, CloudWatch's own bound
 _DEEPEST: Final = 50
+_MOST_OPERATORS: Final = 200  # a chain of them is a tree as deep
 _BINDING: Final = {
     "OR": 1, "||": 1, "AND": 2, "&&": 2, "==": 3, "!=": 3, "<": 3, ">": 3, "<=": 3, ">=": 3,
     "+": 4, "-": 4, "*": 5, "/": 5, "^": 7,
@@ -95,6 +96,7 @@ class _Reader:
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self._tokens = tokens
         self._at = 0
+        self._operators = 0
 
     @property
     def token(self) -> tuple[str, str] | None:
@@ -106,6 +108,9 @@ class _Reader:
         left = self._operand(depth + 1)
         while (sign := self._sign()) in _BINDING and _BINDING[sign] > binding:
             self._at += 1
+            self._operators += 1
+            if self._operators > _MOST_OPERATORS:
+                raise ExpressionError(f"The expression has more than {_MOST_OPERATORS} operators")
             # Powers group to the right: 2^3^2 is 2^9.
             power = _BINDING[sign] - (sign == "^")
             left = Node(sign, parts=(left, self.expression(power, depth + 1)))
