@@ -2,8 +2,8 @@
 
 import threading
 from collections.abc import Mapping
-from decimal import Decimal
-from typing import Any
+from decimal import Context, Decimal
+from typing import Any, Final
 
 from amazondax import AttributeValueDecoder, AttributeValueEncoder
 from amazondax.CborEncoder import CborEncoder
@@ -14,6 +14,8 @@ from tests.dax.double.codec import decode_bytes, encoded
 # The client offers no public way to read one side of its protocol.
 # ruff: noqa: SLF001
 __all__ = ["Items"]
+
+_EXACT: Final = Context(prec=60)
 
 
 class Items:
@@ -78,7 +80,7 @@ def _shortened(value: dict[str, Any]) -> dict[str, Any]:
     ((kind, content),) = value.items()
     match kind:
         case "N" if content.endswith("0") and content != "0":
-            return {"N": Decimal(content).normalize()}
+            return {"N": _EXACT.normalize(Decimal(content))}
         case "L":
             return {"L": [_shortened(each) for each in content]}
         case "M":
