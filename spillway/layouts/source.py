@@ -1,5 +1,6 @@
 """Where writers and readers get layouts from: the process cache while a snapshot is young, else the layout table."""
 
+from contextlib import suppress
 from typing import Final
 
 from spillway.layouts.cache import LayoutCache
@@ -9,7 +10,7 @@ from spillway.layouts.model import GrowthStop, Layout, Snapshot
 from spillway.layouts.store import LayoutStore
 from spillway.runtime import Runtime
 from spillway.settings import Settings
-from spillway.storage.port import Call
+from spillway.storage.port import Call, StorageError
 
 __all__ = ["LayoutSource"]
 
@@ -111,8 +112,9 @@ class LayoutSource:
         grown = self._store.try_change(snapshot, change)
         if grown is None:
             return None
-        self._kept(grown)
-        return self._kept(self._store.settle(series))
+        with suppress(StorageError):  # it has grown: whoever loads it later settles it
+            grown = self._store.settle(series)
+        return self._kept(grown)
 
     def note_stop(self, series: str, stop: GrowthStop) -> None:
         """Note on the layout, for all writers and for people, that growth does not help."""

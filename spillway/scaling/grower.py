@@ -7,6 +7,7 @@ else it reads the fleet's demand, decides, and changes the layout on the version
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from spillway.layouts.model import GrowthStop, Layout, Snapshot
 from spillway.layouts.source import LayoutSource
@@ -27,6 +28,16 @@ from spillway.storage.port import StorageError
 
 __all__ = ["Grower"]
 
+_DOUBTED_FOR: Final = 10.0  # seconds for which a finding waits to be found again
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """When growth was first found not to help, and under which epoch."""
+
+    epoch_id: int
+    at: float
+
 
 @dataclass(slots=True)
 class Grower:
@@ -38,6 +49,7 @@ class Grower:
     runtime: Runtime
     observe: Observer
     _busy: set[str] = field(default_factory=set)
+    _doubts: dict[str, _Doubt] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def relieve(self, series: str, pressure: Pressure, deadline: float) -> None:
@@ -52,7 +64,9 @@ class Grower:
 
     def _relieve(self, series: str, pressure: Pressure, deadline: float) -> None:
         seen = self.layouts.known(series)
-        if seen is None or not self._wait(seen, deadline):
+        if seen is None or pressure.epoch_id not in {None, seen.current.id}:
+            return  # another layout is in force than the one that throttled
+        if not self._wait(seen, deadline):
             return
         snapshot = self.layouts.reload(series)
         if snapshot.layout.version != seen.version or self._is_stopped(snapshot.layout):
@@ -61,7 +75,7 @@ class Grower:
         decision = on_throttle(_observation(snapshot.layout, pressure, demand), self.growth)
         if decision.grows:
             self._grow(snapshot, decision, "throttled")
-        elif decision.stop is not None:
+        elif decision.stop is not None and self._is_sure(snapshot.layout):
             self._stop(snapshot.layout, decision)
 
     def prepare_for(self, series: str, demand: Demand) -> None:
@@ -78,7 +92,7 @@ class Grower:
             self._grow(snapshot, decision, "ahead of demand")
 
     def _ahead(self, layout: Layout, demand: Demand) -> Decision:
-        return ahead_of_demand(_observation(layout, Pressure(), demand), self.growth)
+        return ahead_of_demand(_observation(layout, Pressure(), demand.surely), self.growth)
 
     def _alone(self, series: str, work: Callable[[], None]) -> None:
         """Run work unless another thread is at it for the series; storage failures pass."""
@@ -115,6 +129,15 @@ class Grower:
             return False
         return self.runtime.now() - layout.stop.at < self.growth.stop_for
 
+    def _is_sure(self, layout: Layout) -> bool:
+        """Tell whether that growth does not help has been found for a while: what a rate rose to is known a second later."""
+        now = self.runtime.monotonic()
+        doubt = self._doubts.get(layout.series)
+        remembered = self.growth.sure_after + _DOUBTED_FOR
+        if doubt is None or doubt.epoch_id != layout.current.id or now - doubt.at > remembered:
+            self._doubts[layout.series] = doubt = _Doubt(layout.current.id, now)
+        return now - doubt.at >= self.growth.sure_after
+
     def _grow(self, snapshot: Snapshot, decision: Decision, reason: str) -> None:
         before = snapshot.layout.current
         grown = self.layouts.grow(
@@ -131,11 +154,14 @@ class Grower:
                 reason=reason,
             )
         )
+        if grown is None:
+            self.layouts.reload(snapshot.layout.series)
 
     def _stop(self, layout: Layout, decision: Decision) -> None:
         keys, reason = decision.hot_sharding_keys, str(decision.stop)
         stop = GrowthStop(reason=reason, at=self.runtime.now(), hot_sharding_keys=keys)
         self.layouts.note_stop(layout.series, stop)
+        self._doubts.pop(layout.series, None)
         self.observe(
             ScalingEvent(
                 kind=ScalingKind.STOPPED,

@@ -6,7 +6,7 @@ shards may share one, so a count is taken to carry a quarter of that a shard (se
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _SHARDS_A_PARTITION: Final = 4  # headroom for shards that land on the same partition
+_MARGIN: Final = 1.25  # rates of traffic that has just begun are low estimates more often than high ones
 _CONCENTRATED: Final = 0.5  # share of the throttled units that makes one key the cause
 
 
@@ -68,6 +69,7 @@ class Growth:
             about one acts before the others see what it did.
         fill: share of what a layout carries at which it grows ahead of throttling; None waits for throttling.
         stop_for: how long growth rests after it was found not to help.
+        sure_after: how long that must have been found before it counts: the record of a rate lags by a second.
     """
 
     policy: GrowthPolicy | None = GrowthPolicy.DEMAND
@@ -79,6 +81,17 @@ class Growth:
     wait_shape: float = 8.0
     fill: float | None = 0.7
     stop_for: float = 60.0
+    sure_after: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.most_shards <= MAX_SHARDS:
+            raise ValueError(f"most_shards must be 1 to {MAX_SHARDS}, not {self.most_shards}")
+        if self.most_step < 2:
+            raise ValueError(f"most_step must be 2 or more, not {self.most_step}")
+        if not 0 <= self.wait_least <= self.wait_most:
+            raise ValueError("wait_least must be 0 to wait_most")
+        if self.fill is not None and not 0 < self.fill <= 1:
+            raise ValueError(f"fill must be above 0 and up to 1, not {self.fill}")
 
     def wait(self, random: float) -> float:
         """Return a random wait from a number in [0, 1): truncated exponential, rising (Nonnenmacher and Biersack, 1999)."""
@@ -152,62 +165,73 @@ def ahead_of_demand(seen: Observation, growth: Growth) -> Decision:
     """Decide before anything throttles: grow what is filled beyond `Growth.fill`."""
     if growth.policy is None or growth.fill is None:
         return Decision()
-    return Decision(shards=_ahead(seen.table, growth), index_shards=_ahead(seen.index, growth))
+    return Decision(
+        shards=_ahead(seen.table, growth, any_count=seen.any_count),
+        index_shards=_ahead(seen.index, growth, any_count=False),
+    )
 
 
-def _ahead(side: Side, growth: Growth) -> int | None:
+def _ahead(side: Side, growth: Growth, *, any_count: bool) -> int | None:
     if side.demand is None or growth.fill is None:
         return None
     if side.demand <= growth.fill * carried(side.shards):
         return None
-    return _bounded(wanted(side.demand / growth.fill), side.shards, growth)
+    return _step(side, wanted(side.demand / growth.fill), growth, any_count=any_count)
 
 
 def on_throttle(seen: Observation, growth: Growth) -> Decision:
     """Decide when key ranges throttle: grow the side that does, and with it the other where demand needs that too."""
-    if growth.policy is None:
+    if growth.policy is None or not (seen.table.throttled or seen.index.throttled):
         return Decision()
-    sides = (seen.table, seen.index)
-    hot = [side for side in sides if side.throttled]
-    if not hot:
-        return Decision()
-    stops = [stop for side in hot if (stop := _stop(side, growth)) is not None]
-    table = _grown(seen.table, growth, any_count=seen.any_count)
-    index = _grown(seen.index, growth, any_count=False)
-    if table is None and index is None and stops:
-        keys = _hot_keys(seen.table) if Stop.HOT_SHARDING_KEY in stops else ()
-        return Decision(stop=stops[0], hot_sharding_keys=keys)
-    return Decision(shards=table, index_shards=index)
+    table = _relieved(seen.table, growth, any_count=seen.any_count)
+    index = _relieved(_index_beside(seen), growth, any_count=False)
+    if isinstance(table, int) or isinstance(index, int):
+        return Decision(
+            shards=table if isinstance(table, int) else None,
+            index_shards=index if isinstance(index, int) else None,
+        )
+    outcomes = ((seen.table, table), (seen.index, index))
+    hot = [key for side, why in outcomes if why is Stop.HOT_SHARDING_KEY for key in _hot_keys(side)]
+    return Decision(stop=table or index, hot_sharding_keys=tuple(dict.fromkeys(hot)))
 
 
-def _grown(side: Side, growth: Growth, *, any_count: bool) -> int | None:
-    """Return the count that a side grows to, None where it stays."""
+def _index_beside(seen: Observation) -> Side:
+    """Return the index's side; of unknown demand it gets what the table throttled at, since a write costs both."""
+    if not seen.table.throttled or seen.index.demand is not None:
+        return seen.index
+    return replace(seen.index, demand=PARTITION_WCU + 1)
+
+
+def _relieved(side: Side, growth: Growth, *, any_count: bool) -> int | Stop | None:
+    """Return the count that a side grows to, or why none would help it; None where it needs neither."""
     if not side.throttled:
-        return _ahead(side, growth)
-    if _stop(side, growth) is not None:
-        return None
-    if growth.policy is GrowthPolicy.INCREMENT and any_count:
-        return side.shards + 1
-    needed = 2 * side.shards
-    if growth.policy is GrowthPolicy.DEMAND:
-        # What throttles wants more than one partition gives.
-        needed = max(needed, wanted(max(side.demand or 0.0, PARTITION_WCU + 1)))
-    return _bounded(needed, side.shards, growth)
-
-
-def _stop(side: Side, growth: Growth) -> Stop | None:
-    """Return why more shards would not help a side that throttles."""
-    if side.shards > 1 and _hot_keys(side):
+        return _ahead(side, growth, any_count=any_count)
+    # What throttles wants more than one partition gives.
+    needed = wanted(max(_MARGIN * (side.demand or 0.0), PARTITION_WCU + 1))
+    grown = _step(side, max(2 * side.shards, needed), growth, any_count=any_count)
+    enough = 2 if side.demand is None else wanted(side.demand)
+    # One request may hold one key's events only, so what it shows counts once the shards suffice for the fleet. Chosen
+    # at random, shards know no keys.
+    at_its_end = side.shards > 1 and (side.shards >= enough or grown is None)
+    if at_its_end and not any_count and _hot_keys(side):
         return Stop.HOT_SHARDING_KEY
-    if side.demand is not None and side.shards >= 2 * wanted(side.demand):
+    if side.demand is not None and side.shards >= 2 * enough:
         return Stop.TOO_FEW_PARTITIONS
-    return Stop.MOST_SHARDS if side.shards >= growth.most_shards else None
+    return Stop.MOST_SHARDS if grown is None else grown
 
 
 def _hot_keys(side: Side) -> tuple[str, ...]:
     throttled = sum(side.throttled.values())
     shares = sorted(side.key_shares.items(), key=lambda each: -each[1])
     return tuple(key for key, units in shares if units > _CONCENTRATED * throttled)
+
+
+def _step(side: Side, needed: int, growth: Growth, *, any_count: bool) -> int | None:
+    """Return the count after one step towards what is needed, as far as the policy goes; None where it can't."""
+    if growth.policy is GrowthPolicy.INCREMENT and any_count:
+        return side.shards + 1 if side.shards < growth.most_shards else None
+    towards = needed if growth.policy is GrowthPolicy.DEMAND else 2 * side.shards
+    return _bounded(towards, side.shards, growth)
 
 
 def _bounded(needed: int, shards: int, growth: Growth) -> int | None:

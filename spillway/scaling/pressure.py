@@ -41,8 +41,10 @@ class Pressure:
         table: units that key ranges of the table throttled, by shard.
         index: units that key ranges of the index throttled, by index shard.
         sharding_keys: units of `table` by sharding key.
+        index_sharding_keys: units of `index` by sharding key.
         capacity: reasons that are no key range: provisioned, on-demand maximum, account.
         unexplained: writes that came back without a reason.
+        epoch_id: the epoch that the writes were under, None where that is not known.
     """
 
     table: Counter[int] = field(default_factory=Counter)
@@ -50,6 +52,8 @@ class Pressure:
     sharding_keys: Counter[str] = field(default_factory=Counter)
     capacity: set[ThrottlingReason] = field(default_factory=set)
     unexplained: list[Throttled] = field(default_factory=list)
+    index_sharding_keys: Counter[str] = field(default_factory=Counter)
+    epoch_id: int | None = None
 
     @property
     def cause(self) -> Cause:
@@ -74,12 +78,15 @@ class Pressure:
         for reason in set(reasons):
             if "KeyRange" not in reason.reason:
                 self.capacity.add(reason)
-            elif reason.reason.startswith("Index"):
+                continue
+            if reason.reason.startswith("Index"):
                 self.index[parse_index_key(write.index_partition).index_shard] += write.units
+                keys = self.index_sharding_keys
             else:
                 self.table[parse_partition_key(write.partition).shard] += write.units
-                if write.sharding_key is not None:
-                    self.sharding_keys[write.sharding_key] += write.units
+                keys = self.sharding_keys
+            if write.sharding_key is not None:
+                keys[write.sharding_key] += write.units
 
     def explain_rest(self, reasons: Iterable[ThrottlingReason]) -> None:
         """Count all unexplained writes under reasons that were found for some of them."""
@@ -96,4 +103,9 @@ class Pressure:
 
     def index_side(self, index_shards: int, demand: float | None) -> Side:
         """Return what was observed of the index."""
-        return Side(shards=index_shards, demand=demand, throttled=self.index)
+        return Side(
+            shards=index_shards,
+            demand=demand,
+            throttled=self.index,
+            key_shares=self.index_sharding_keys,
+        )

@@ -1,5 +1,6 @@
 """The usage table: samples go in, the fleet's rates come out."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from spillway.storage.port import Call, StorageError
 __all__ = ["UsageRecorder"]
 
 _MOST_SERIES: Final = 10_000
+_HALF_LIFE: Final = 60.0  # seconds, of a rate that was seen: a series gone quiet is sampled more
 _STEADY: Final = 3  # seconds that a rate is averaged over before anything throttles
 
 
@@ -34,7 +36,7 @@ class UsageRecorder:
         self._table = table
         self._now = now
         self._random = random
-        self._rates: dict[str, float] = {}
+        self._rates: dict[str, tuple[float, float]] = {}  # events a second, and when that was known
         self.failures = 0
 
     def record(self, series: str, events: int, measure: Callable[[], Sample]) -> Demand | None:
@@ -43,14 +45,14 @@ class UsageRecorder:
         Costs two UpdateItems for 1,000 events on average, less for a busy series. The rates are steady ones, over
         three seconds at least, and None in the first seconds of a window.
         """
-        probability = sampling_probability(events, self._rates.get(series, 0.0))
+        now = self._now()
+        probability = sampling_probability(events, self._rate(series, now))
         if self._random() >= probability:
             return None
-        now = self._now()
         sample = measure().taken_with(probability)
         answer = self._asked("UpdateItem", add_request(self._table, series, now, sample))
         item = answer.get("Attributes", {})
-        return self._remembered(series, demand_of(now, {window_of(now): item}, _STEADY))
+        return self._remembered(series, now, demand_of(now, {window_of(now): item}, _STEADY))
 
     def demand(self, series: str) -> Demand | None:
         """Return the fleet's rates of the last seconds, one at least. Costs two GetItems."""
@@ -60,7 +62,7 @@ class UsageRecorder:
             start: self._asked("GetItem", get_request(self._table, series, start)).get("Item", {})
             for start in starts
         }
-        return self._remembered(series, demand_of(now, windows, 1))
+        return self._remembered(series, now, demand_of(now, windows, 1))
 
     def _asked(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -69,9 +71,13 @@ class UsageRecorder:
             self.failures += 1
             return {}
 
-    def _remembered(self, series: str, demand: Demand | None) -> Demand | None:
+    def _rate(self, series: str, now: float) -> float:
+        rate, at = self._rates.get(series, (0.0, now))
+        return rate * math.exp2(-max(0.0, now - at) / _HALF_LIFE)
+
+    def _remembered(self, series: str, now: float, demand: Demand | None) -> Demand | None:
         if len(self._rates) > _MOST_SERIES:
             self._rates.clear()
         if demand is not None:
-            self._rates[series] = demand.events
+            self._rates[series] = demand.events, now
         return demand

@@ -77,9 +77,9 @@ def _key(item: Item) -> tuple[str, str]:
 def _failed(batch: Sequence[Addressed], error: StorageError) -> list[PreparedEvent]:
     unknown = isinstance(error, OutcomeUnknownError)
     for event, item in batch:
-        event.fail(error)
         event.sent = item
         if unknown:
-            event.outcome_unknown = True
-            event.unsettled = item
+            event.leave_unsettled(item, error)
+        else:
+            event.fail(error)
     return [event for event, _ in batch]

@@ -38,8 +38,9 @@ class PreparedEvent:
         failure: why the last attempt did not store it.
         outcome_unknown: an attempt may have stored it.
         sent: the item of the last attempt.
+        epoch_id: the epoch that it was sent under.
         unsettled: the item of an attempt whose outcome is not known, to be sent again before anything else.
-        shard: the shard chosen at random, kept so that a retry doubles nothing; None until then.
+        shard: the shard chosen at random, kept within an epoch so that a retry doubles nothing; None until then.
     """
 
     indexes: list[int]
@@ -55,6 +56,7 @@ class PreparedEvent:
     shard: int | None = None
     sent: Item | None = None
     unsettled: Item | None = None
+    epoch_id: int = 0
 
     @property
     def stored_bytes(self) -> int:
@@ -71,3 +73,9 @@ class PreparedEvent:
         """Note why it is not known to be stored; a deadline that passed does not hide what went wrong before."""
         if self.failure is None or not isinstance(error, DeadlinePassedError):
             self.failure = error
+
+    def leave_unsettled(self, item: Item, error: StorageError) -> None:
+        """Note that an item may have been stored: it is sent again before anything else."""
+        self.fail(error)
+        self.outcome_unknown = True
+        self.unsettled = item

@@ -1,69 +1,109 @@
 """Relief for throttled writes: find out why, grow where that helps, report where it does not."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
+from spillway.backoff import call_until
 from spillway.runtime import Runtime
+from spillway.scaling.capacity import CapacityCheck
 from spillway.scaling.grower import Grower
 from spillway.scaling.policy import Cause
 from spillway.scaling.pressure import Pressure, Throttled
 from spillway.scaling.report import ScalingEvent, ScalingKind
 from spillway.storage.port import Call, ThrottledError
 from spillway.writing.prepared import PreparedEvent
-from spillway.writing.probes import probe
+from spillway.writing.probes import Probed, guess, probe
 
 __all__ = ["Relief"]
 
-_PROBE_EVERY = 0.2  # seconds, a series and process
+_PROBE_EVERY: Final = 0.2  # seconds, a series and process
 
 
 class Relief:
-    """What a writer does about the events that an attempt left throttled."""
+    """What a writer does about the events that an attempt left throttled.
 
-    def __init__(self, call: Call, table: str, grower: Grower, runtime: Runtime) -> None:
+    `capacity` tells key ranges from capacity where the endpoint names no reasons at all.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        table: str,
+        grower: Grower,
+        runtime: Runtime,
+        capacity: CapacityCheck | None = None,
+    ) -> None:
         self._call = call
         self._table = table
         self._grower = grower
         self._runtime = runtime
+        self._capacity = capacity
         self._probed_at: dict[str, float] = {}
 
     def relieve(self, left: Sequence[PreparedEvent], deadline: float) -> list[PreparedEvent]:
-        """Relieve every series that throttles; return the events that are still to be written."""
+        """Relieve every series that throttles, all at the same time; return the events that are still to be written.
+
+        Begins nothing after `deadline`.
+        """
         by_series: dict[str, list[PreparedEvent]] = {}
         for event in left:
             if isinstance(event.failure, ThrottledError) and event.sent is not None:
                 by_series.setdefault(event.series, []).append(event)
-        stored: set[int] = set()
-        for series, events in by_series.items():
-            stored |= self._relieve(series, events, deadline)
-        return [event for event in left if id(event) not in stored] if stored else list(left)
+        if not by_series or self._runtime.monotonic() >= deadline:
+            return list(left)
+        tasks = [
+            partial(self._relieve, series, events, deadline) for series, events in by_series.items()
+        ]
+        stored = set().union(*self._runtime.parallel(tasks))
+        return [event for event in left if id(event) not in stored]
 
     def _relieve(self, series: str, events: list[PreparedEvent], deadline: float) -> set[int]:
-        by_item = {id(event.sent): event for event in events}
-        pressure = Pressure.of(_throttled(event) for event in events)
-        stored = self._probe(series, pressure)
+        """Relieve one series; return the ids of the events that were written by the way."""
+        newest = max(event.epoch_id for event in events)
+        # Older epochs can't grow: what throttles under these goes to the newest one.
+        throttled = [event for event in events if event.epoch_id == newest]
+        pressure = Pressure.of(_throttled(event) for event in throttled)
+        pressure.epoch_id = newest
+        probed = self._probe(series, pressure, deadline)
         if pressure.cause is Cause.KEY_RANGE:
             self._grower.relieve(series, pressure, deadline)
         elif pressure.cause is Cause.CAPACITY:
-            reasons = tuple(sorted(pressure.capacity))
-            self._grower.observe(
-                ScalingEvent(
-                    kind=ScalingKind.CAPACITY_LIMITED,
-                    series=series,
-                    reason="the table's, index's or account's capacity, which no shard adds to",
-                    throttling=reasons,
-                )
-            )
-        return {id(by_item[id(item)]) for item in stored}
+            self._report(series, pressure)
+        return _settle(throttled, probed)
 
-    def _probe(self, series: str, pressure: Pressure) -> list[dict[str, dict[str, str]]]:
+    def _report(self, series: str, pressure: Pressure) -> None:
+        self._grower.observe(
+            ScalingEvent(
+                kind=ScalingKind.CAPACITY_LIMITED,
+                series=series,
+                reason="the table's, index's or account's capacity, which no shard adds to",
+                throttling=tuple(sorted(pressure.capacity)),
+            )
+        )
+
+    def _probe(self, series: str, pressure: Pressure, deadline: float) -> Probed:
         """Probe for a cause where DynamoDB named none, now and then."""
         now = self._runtime.monotonic()
         recently = now - self._probed_at.get(series, -_PROBE_EVERY) < _PROBE_EVERY
         known = not pressure.unexplained or pressure.cause is not Cause.UNKNOWN
         if known or recently or self._grower.growth.policy is None:
-            return []
+            return Probed()
         self._probed_at[series] = now
-        return probe(self._call, self._table, pressure)
+        probed = probe(call_until(deadline, self._call, self._runtime), self._table, pressure)
+        if probed.exhausted and probed.without_reason and self._capacity is not None:
+            pressure.explain_rest(self._capacity.reasons())
+        elif probed.exhausted:
+            guess(pressure)
+        return probed
+
+
+def _settle(events: Sequence[PreparedEvent], probed: Probed) -> set[int]:
+    """Note on the events what became of their probes; return the ids of those that are stored."""
+    by_item = {id(event.sent): event for event in events}
+    for item, error in probed.unknown:
+        by_item[id(item)].leave_unsettled(item, error)
+    return {id(by_item[id(item)]) for item in probed.stored}
 
 
 def _throttled(event: PreparedEvent) -> Throttled:

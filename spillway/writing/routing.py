@@ -105,12 +105,14 @@ class Router:
                 beyond.append(event)
                 continue
             self._choose_shard(event, epoch)
+            event.epoch_id = epoch.id
             addressed.append(address(event, epoch))
         return beyond
 
     def _choose_shard(self, event: PreparedEvent, epoch: Epoch) -> None:
         if epoch.mode is Mode.RANDOM:
-            if event.shard is None:
+            moves = event.epoch_id != epoch.id and not event.outcome_unknown
+            if event.shard is None or moves:
                 event.shard = int(self._runtime.random() * epoch.shards)
         else:
             event.shard = None
@@ -132,4 +134,5 @@ class Router:
 def _failed(events: Sequence[PreparedEvent], error: StorageError) -> list[PreparedEvent]:
     for event in events:
         event.fail(error)
+        event.sent = None  # what throttles here is the layout table
     return list(events)

@@ -28,6 +28,7 @@ class AtomicTables:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.layouts: dict[str, Item] = {}
+        self._usage: dict[tuple[str, str], Item] = {}
         self._partitions: dict[str, SortedDict[str, Item]] = {}
         self._index: dict[str, SortedDict[tuple[str, str], Item]] = {}
 
@@ -38,6 +39,11 @@ class AtomicTables:
             for put in request["RequestItems"][EVENTS]:
                 self.put_event(put["PutRequest"]["Item"])
             return {}
+        if operation == "PutItem":
+            self.put_event(request["Item"])
+            return {}
+        if operation == "UpdateItem" and request["TableName"] != LAYOUTS:
+            return self.add_numbers(request)
         if operation == "UpdateItem":
             return self.update_layout(request)
         return self.get(request) if operation == "GetItem" else self.query(request)
@@ -45,8 +51,11 @@ class AtomicTables:
     def get(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """GetItem."""
         key = request["Key"]
+        item: Item | None
         if request["TableName"] == LAYOUTS:
             item = self.layouts.get(key[keys.LAYOUT_KEY]["S"])
+        elif request["TableName"] != EVENTS:
+            item = self._usage.get(_usage_key(request))
         else:
             partition = self._partitions.get(key[keys.PARTITION_KEY]["S"], {})
             item = partition.get(key[keys.SORT_KEY]["S"])
@@ -72,6 +81,19 @@ class AtomicTables:
             item.pop(names[name], None)
         self.layouts[series] = item
         return {}
+
+    def add_numbers(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """UpdateItem of a usage record: sets and adds, and answers with the whole item."""
+        names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
+        item = self._usage.setdefault(_usage_key(request), dict(request["Key"]))
+        setting, _, adding = request["UpdateExpression"].partition(" ADD ")
+        for name, value in _SET.findall(setting):
+            item[names[name]] = values[value]
+        for action in adding.split(", "):
+            name, value = action.split(" ")
+            old = item.get(names[name], {"N": "0"})["N"]
+            item[names[name]] = {"N": str(float(old) + float(values[value]["N"]))}
+        return {"Attributes": dict(item)}
 
     def put_event(self, item: Item) -> None:
         """One put of a BatchWriteItem, with its index entry."""
@@ -107,6 +129,11 @@ class AtomicTables:
             last = page[-1]
             response["LastEvaluatedKey"] = {"PK": last["PK"], "SK": last["SK"]}
         return response
+
+
+def _usage_key(request: Mapping[str, Any]) -> tuple[str, str]:
+    key = request["Key"]
+    return key[keys.USAGE_KEY]["S"], key[keys.USAGE_SORT_KEY]["N"]
 
 
 def _opened(partitions: dict[str, SortedDict[Any, Item]], key: str) -> SortedDict[Any, Item]:
