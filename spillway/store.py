@@ -14,6 +14,7 @@ from spillway.reading.query import ReadQuery, check_identity, check_series
 from spillway.reading.reader import Reader
 from spillway.reading.sources import Sources
 from spillway.runtime import Runtime
+from spillway.scaling.capacity import CapacityCheck, CapacityMetrics
 from spillway.scaling.grower import Grower
 from spillway.scaling.recorder import UsageRecorder
 from spillway.scaling.report import Observer, ignore
@@ -48,6 +49,8 @@ class EventStore:
             fails, DynamoDB answers; after three failures in a row it is left alone for 30 s. Such reads lag by at
             most `Settings.layout_ttl`, the TTL of the cache (DAX: 5 min by default) and DynamoDB's own lag. Nothing
             else ever asks it.
+        capacity: figures of CloudWatch, such as `capacity_through` gives, for endpoints that name no throttling reasons:
+            they tell used-up capacity from a hot key range. Asked once a minute at most, and only when it throttles.
         observe: told of every growth, of every stop and of every capacity limit, in the thread that met it.
 
     Example:
@@ -66,6 +69,7 @@ class EventStore:
         settings: Settings | None = None,
         runtime: Runtime | None = None,
         cache: Call | None = None,
+        capacity: CapacityMetrics | None = None,
         observe: Observer = ignore,
     ) -> None:
         call: Call = client if callable(client) else call_through(client)
@@ -81,7 +85,8 @@ class EventStore:
         if usage is not None:
             recorder = UsageRecorder(call, usage, runtime.now, runtime.random)
         grower = Grower(self._layouts, recorder, self._settings.growth, runtime, observe)
-        self._writer = Writer(call, table, self._layouts, grower, self._settings, runtime)
+        check = None if capacity is None else CapacityCheck(capacity, runtime.monotonic)
+        self._writer = Writer(call, table, self._layouts, grower, self._settings, runtime, check)
         sources = Sources(
             call=call,
             cached=self._fallback or call,

@@ -8,6 +8,7 @@ from spillway.errors import InvalidInputError
 from spillway.event import Event
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
+from spillway.scaling.capacity import CapacityCheck
 from spillway.scaling.grower import Grower
 from spillway.settings import Settings
 from spillway.storage.port import Call, RefusedError
@@ -34,11 +35,12 @@ class Writer:
         grower: Grower,
         settings: Settings,
         runtime: Runtime,
+        capacity: CapacityCheck | None = None,
     ) -> None:
         self._call = call
         self._table = table
         self._router = Router(layouts, settings, runtime)
-        self._relief = Relief(call, table, grower, runtime)
+        self._relief = Relief(call, table, grower, runtime, capacity)
         self._watch = DemandWatch(grower, index_has_payload=settings.index_has_payload)
         self._settings = settings
         self._runtime = runtime
