@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from local.cloudwatch.store import Metric
+from local.cloudwatch.store import MINUTE, Metric
 
 __all__ = ["Alarm", "Query", "Stat", "State", "metric_of", "queries_of"]
 
@@ -76,9 +76,10 @@ class Alarm:
 
     @property
     def period(self) -> int:
-        """Length of a datapoint, in seconds: the longest of what is watched."""
-        periods = [query.stat.period for query in self.queries if query.stat is not None]
-        return max([*periods, *(query.period for query in self.queries if query.period)])
+        """Length of a datapoint, in seconds: the longest of what is watched, a minute if nothing is."""
+        stats = [query.stat.period for query in self.queries if query.stat is not None]
+        stated = [query.period for query in self.queries if query.period is not None]
+        return max([*stats, *stated], default=MINUTE)
 
     @property
     def statistic(self) -> str | None:

@@ -60,6 +60,11 @@ class CloudWatch:
             return answered(asked, await self._content(asked))
         except CloudWatchError as error:
             return refused(asked, error)
+        except ConnectionError as error:
+            fault = CloudWatchError(
+                "InternalServiceFault", f"The emulated AWS: {error}", status=500
+            )
+            return refused(asked, fault)
 
     async def with_insights(self, call: Call) -> Reply:
         """Forward a call of DynamoDB's to MiniStack; complete its answers about Contributor Insights."""
@@ -90,7 +95,7 @@ class CloudWatch:
             await asyncio.sleep(step - now % step + min(_LAG, step / 10))
             try:
                 await self._turn(self._clock())
-            except (ConnectionError, ValueError):
+            except (ConnectionError, LookupError, ValueError):
                 _log.exception("the alarms could not be evaluated")
 
     async def _turn(self, now: float) -> None:
