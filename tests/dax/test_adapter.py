@@ -61,6 +61,8 @@ _items = st.builds(
 )
 
 
+# The client's threads wait for random times, maybe while hypothesis draws.
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 @given(item=_items)
 def test_an_item_comes_as_dynamodb_gives_it(lasting: World, way: DaxCall, item: Item) -> None:
     key = {name: item[name] for name in (keys.PARTITION_KEY, keys.SORT_KEY)}
