@@ -54,7 +54,6 @@ class Scan:
         if layout is None:
             return
         now = self._sources.runtime.now()
-        last = None
         runs = merge(
             partitions_of(layout, self._query),
             self._open,
@@ -63,9 +62,7 @@ class Scan:
         )
         for run in runs:
             for record in without_copies(run.records, self._query.series, layout):
-                expired = record.expires is not None and record.expires <= now
-                if not expired and record.sort_key != last:
-                    last = record.sort_key
+                if record.expires is None or record.expires > now:
                     yield record
             if run.upto is not None and self._sources.runtime.monotonic() >= self._patience:
                 self.left_off = run.upto

@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 
 def _pages(api: Api, **query: Any) -> Iterator[Answer]:
     cursor = None
-    seen = set()
+    seen: set[str | None] = set()
     while cursor not in seen:
         seen.add(cursor)
         page = api.page(cursor=cursor, **query)

@@ -77,7 +77,7 @@ def read_all(
 ) -> Iterator[Event]:
     """Yield the events of a range, page by page; a cursor that comes back would never end."""
     cursor = None
-    seen = set()
+    seen: set[str | None] = set()
     while cursor not in seen:
         seen.add(cursor)
         page = store.read(series, start, end, cursor=cursor, **query)
