@@ -22,8 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             patience=given.patience,
             heat=HeatOptions.from_arguments(given),
         )
-        relax_collector()
-        asyncio.run(serve(options, lambda url: _say(f"{_welcome(url, options)}\n")))
+        asyncio.run(serve(options, lambda url: _started(url, options)))
     except (OptionError, ServeError) as error:
         sys.stderr.write(f"heat: {error}\n")
         return 1
@@ -56,15 +55,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _welcome(url: str, options: ServeOptions) -> str:
-    return (
+def _started(url: str, options: ServeOptions) -> None:
+    relax_collector()
+    sys.stdout.write(
         f"{url} throttles like DynamoDB in front of {options.engine}.\n"
-        f"{url}/heat shows its partitions. Ctrl-C stops it."
+        f"{url}/heat shows its partitions. Ctrl-C stops it.\n"
     )
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text)
     sys.stdout.flush()
 
 

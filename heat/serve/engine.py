@@ -19,17 +19,16 @@ _HOP_BY_HOP: Final = frozenset({
     "accept-encoding", "connection", "content-encoding", "content-length", "date", "expect", "host",
     "keep-alive", "server", "te", "trailer", "transfer-encoding", "upgrade",
 })  # fmt: skip
-_PATIENCE: Final = 2.0  # seconds for a connection
 
 
 class Engine:
     """Sends calls to an engine, over connections that are kept."""
 
-    def __init__(self, url: URL) -> None:
-        """Take the engine's address: scheme, host and port."""
+    def __init__(self, url: URL, *, patience: float) -> None:
+        """Take the engine's address, and the seconds that it may take to accept a connection."""
         tls = ssl.create_default_context() if url.scheme == "https" else None
         self._url = url
-        self._link = EngineLink(str(url.host), int(url.port or 80), tls=tls, patience=_PATIENCE)
+        self._link = EngineLink(str(url.host), int(url.port or 80), tls=tls, patience=patience)
 
     async def __aenter__(self) -> Self:
         timeout = ClientTimeout(total=60.0)

@@ -26,6 +26,7 @@ __all__ = ["LOOPBACK", "ServeError", "ServeOptions", "Server", "serve", "serving
 LOOPBACK: Final = "127.0.0.1"
 _TARGET: Final = "DynamoDB_20120810."
 _REACH_SECONDS: Final = 5.0
+_CONNECT_SECONDS: Final = 2.0  # long enough for an engine that restarts
 
 
 class ServeError(Exception):
@@ -86,7 +87,8 @@ async def serving(options: ServeOptions, clock: Callable[[], float]) -> AsyncGen
     options.heat.check()
     listener = _bind(options.port)
     with listener:
-        async with Engine(_engine_address(options.engine)) as engine:
+        patience = min(options.patience, _CONNECT_SECONDS)
+        async with Engine(_engine_address(options.engine), patience=patience) as engine:
             await _reach(engine, options.engine)
             throttling = make_throttling(
                 options.heat,
