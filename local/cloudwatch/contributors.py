@@ -89,6 +89,12 @@ class Contributors:
             if resource is not None:
                 resource.insights.accessed = False
 
+    def forget(self, table: str, index: str | None = None) -> None:
+        """Take that a table, or one index of it, was deleted."""
+        for place in list(self._enabled):
+            if place.table == table and index in (None, place.index):
+                self.disable(place)
+
     def mode(self, place: Place) -> str | None:
         """Return the mode, None where insights are off."""
         found = self._enabled.get(place)

@@ -36,6 +36,11 @@ _OF_ONE_METRIC = (
     "Statistic",
     "Unit",
 )
+_ACTIONS = {
+    "ALARM": "AlarmActions",
+    "OK": "OKActions",
+    "INSUFFICIENT_DATA": "InsufficientDataActions",
+}
 _TAKE = ".TakeMetrics"
 
 
@@ -101,35 +106,32 @@ def _putting(put: Callable[..., Any], cloudwatch: Any) -> Callable[..., Any]:
 def _publishing(cloudwatch: Any) -> Callable[..., None]:
     """Publish a transition to the alarm's topics as CloudWatch does."""
     topics = _module("services.sns")
-    actions = {
-        "ALARM": "AlarmActions",
-        "OK": "OKActions",
-        "INSUFFICIENT_DATA": "InsufficientDataActions",
-    }
 
     def publish(alarm: dict[str, Any], old: str, new: str, reason: str) -> None:
         if not alarm.get("ActionsEnabled", True):
             return
-        region = cloudwatch.get_region()
-        message = {
-            "AlarmName": alarm["AlarmName"],
-            "AlarmDescription": alarm.get("AlarmDescription") or None,
-            "AWSAccountId": cloudwatch.get_account_id(),
-            "NewStateValue": new,
-            "NewStateReason": reason,
-            "StateChangeTime": _stamp(time.time()),  # noqa: TID251
-            "Region": region,
-            "AlarmArn": alarm["AlarmArn"],
-            "OldStateValue": old,
-            **{name: alarm.get(name) or [] for name in actions.values()},
-            "Trigger": _trigger(alarm),
-        }
+        account, region = cloudwatch.get_account_id(), cloudwatch.get_region()
+        message = _message(alarm, old, new, reason) | {"AWSAccountId": account, "Region": region}
         subject = f'{new}: "{alarm["AlarmName"]}" in {region}'[:100]
-        for arn in alarm.get(actions[new]) or ():
+        for arn in alarm.get(_ACTIONS[new]) or ():
             if cloudwatch._is_sns_action_arn(arn):  # noqa: SLF001
                 topics._fanout(arn, cloudwatch.new_uuid(), json.dumps(message), subject)  # noqa: SLF001
 
     return publish
+
+
+def _message(alarm: dict[str, Any], old: str, new: str, reason: str) -> dict[str, Any]:
+    return {
+        "AlarmName": alarm["AlarmName"],
+        "AlarmDescription": alarm.get("AlarmDescription") or None,
+        "AlarmArn": alarm["AlarmArn"],
+        "NewStateValue": new,
+        "NewStateReason": reason,
+        "OldStateValue": old,
+        "StateChangeTime": _stamp(time.time()),  # noqa: TID251
+        **{name: alarm.get(name) or [] for name in _ACTIONS.values()},
+        "Trigger": _trigger(alarm),
+    }
 
 
 def _trigger(alarm: dict[str, Any]) -> dict[str, Any]:
@@ -144,21 +146,22 @@ def _trigger(alarm: dict[str, Any]) -> dict[str, Any]:
     }
     if alarm.get("Metrics"):
         return {"Metrics": [_lower_dimensions(entry) for entry in alarm["Metrics"]], **common}
-    extended = alarm.get("ExtendedStatistic")
-    statistic = (
-        {"StatisticType": "ExtendedStatistic", "ExtendedStatistic": extended}
-        if extended
-        else {"StatisticType": "Statistic", "Statistic": str(alarm.get("Statistic")).upper()}
-    )
     return {
         "MetricName": alarm.get("MetricName"),
         "Namespace": alarm.get("Namespace"),
-        **statistic,
+        **_statistic(alarm),
         "Unit": alarm.get("Unit"),
         "Dimensions": _lowered(alarm.get("Dimensions") or []),
         "Period": alarm.get("Period", 60),
         **common,
     }
+
+
+def _statistic(alarm: dict[str, Any]) -> dict[str, str]:
+    extended = alarm.get("ExtendedStatistic")
+    if extended:
+        return {"StatisticType": "ExtendedStatistic", "ExtendedStatistic": extended}
+    return {"StatisticType": "Statistic", "Statistic": str(alarm.get("Statistic")).upper()}
 
 
 def _lower_dimensions(entry: dict[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def reason_data(alarm: Alarm, verdict: Verdict, time: MetricTime, now: float) ->
 
 
 def _of_points(alarm: Alarm, verdict: Verdict, time: MetricTime) -> str:
-    alarming = verdict.state == "ALARM"
+    alarming = verdict.state == "ALARM" and verdict.breaching > 0
     shown = [
         f"{point.value} ({datetime.fromtimestamp(time.wall(point.start), UTC):%d/%m/%y %H:%M:%S})"
         for point in verdict.decided

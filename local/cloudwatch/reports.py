@@ -27,7 +27,7 @@ _METRICS: Final = (
     "Average",
 )
 
-Counts = Mapping[float, float]  # start of a period → count
+_Counts = Mapping[float, float]  # start of a period → count
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _shown(
     }
 
 
-def _by_period(one: Contributor, wanted: _Wanted, time: MetricTime) -> Counts:
+def _by_period(one: Contributor, wanted: _Wanted, time: MetricTime) -> _Counts:
     sums: defaultdict[float, float] = defaultdict(float)
     half = time.wall(MINUTE) / 2
     for start, count in one.datapoints:
@@ -122,7 +122,7 @@ def _by_period(one: Contributor, wanted: _Wanted, time: MetricTime) -> Counts:
     return sums
 
 
-def _metric_points(metrics: Sequence[str], counts: Iterable[Counts]) -> list[dict[str, Any]]:
+def _metric_points(metrics: Sequence[str], counts: Iterable[_Counts]) -> list[dict[str, Any]]:
     if not metrics:
         return []
     by_period: defaultdict[float, list[float]] = defaultdict(list)

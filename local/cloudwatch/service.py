@@ -69,13 +69,25 @@ class CloudWatch:
     async def with_insights(self, call: Call) -> Reply:
         """Forward a call of DynamoDB's to MiniStack; complete its answers about Contributor Insights."""
         reply = await self._declared(call)
-        if reply.status != 200 or not call.operation.endswith("ContributorInsights"):
+        if reply.status != 200:
+            return reply
+        if call.operation in ("DeleteTable", "UpdateTable"):
+            self._forget_deleted(call.operation, json.loads(call.body))
+        if not call.operation.endswith("ContributorInsights"):
             return reply
         self._learn()
         if call.operation == "UpdateContributorInsights":
             self._change_insights(json.loads(call.body))
         answer = completed(json.loads(reply.body), self._contributors)
         return Reply(200, json.dumps(answer).encode(), reply.headers)
+
+    def _forget_deleted(self, operation: str, asked: Parameters) -> None:
+        table = _plain(asked["TableName"])
+        if operation == "DeleteTable":
+            self._contributors.forget(table)
+        for entry in asked.get("GlobalSecondaryIndexUpdates") or ():
+            if "Delete" in entry:
+                self._contributors.forget(table, entry["Delete"]["IndexName"])
 
     def _change_insights(self, asked: Parameters) -> None:
         place = Place(_plain(asked["TableName"]), asked.get("IndexName"))

@@ -258,3 +258,20 @@ def test_unknown_rules_tables_and_indexes_are_refused_as_aws_does(
             dynamodb.describe_contributor_insights(**missing)
     with pytest.raises(dynamodb.exceptions.ResourceNotFoundException):
         dynamodb.update_contributor_insights(TableName="none", ContributorInsightsAction="ENABLE")
+
+
+def test_rules_end_with_their_table(
+    dynamodb: "DynamoDBClient", cloudwatch: "CloudWatchClient"
+) -> None:
+    dynamodb.create_table(
+        TableName="brief",
+        KeySchema=[{"AttributeName": "PK", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "PK", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    dynamodb.update_contributor_insights(TableName="brief", ContributorInsightsAction="ENABLE")
+    rules = dynamodb.describe_contributor_insights(TableName="brief")["ContributorInsightsRuleList"]
+    assert [rule.split("-")[1] for rule in rules] == ["PKC", "PKT"]
+    dynamodb.delete_table(TableName="brief")
+    with pytest.raises(cloudwatch.exceptions.ResourceNotFoundException):
+        cloudwatch.get_insight_rule_report(RuleName=rules[0], Period=60, **lately())

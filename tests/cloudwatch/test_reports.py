@@ -70,6 +70,17 @@ def test_what_was_changed_by_hand_stays_until_the_template_changes() -> None:
     assert contributors.mode(TABLE) is None
 
 
+def test_rules_go_with_their_table_or_index() -> None:
+    contributors = Contributors(heat_with_table())
+    contributors.learn(stated(ALL_KEYS, ALL_KEYS), 1.0)
+    (first, *_) = contributors.rules(INDEX)
+    contributors.forget("T", "I")
+    assert contributors.target(first) is None
+    assert (contributors.mode(TABLE), contributors.mode(INDEX)) == (ALL_KEYS, None)
+    contributors.forget("T")
+    assert contributors.mode(TABLE) is None
+
+
 def test_accessed_keys_are_counted_only_where_they_are_reported() -> None:
     heat = heat_with_table()
     contributors = Contributors(heat)
