@@ -1,5 +1,6 @@
 """`python -m heat serve`: it starts, shows itself, stops, and says in a sentence why it can't."""
 
+import argparse
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import orjson
 import pytest
 
 from heat.__main__ import main
-from heat.serve.options import HeatOptions, OptionError
+from heat.serve.options import HeatOptions, OptionError, add_arguments
 from local.children import LOOPBACK, free_port
 from local.engine import Engine
 from local.state import ROOT
