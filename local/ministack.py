@@ -14,8 +14,8 @@ __all__ = ["ACCOUNT", "MiniStack"]
 
 ACCOUNT = "000000000000"
 
-_PYTHON = ROOT / ".local" / "ministack" / "bin" / "python"
-_PROGRAM = ROOT / "local" / "cloudwatch" / "emulated.py"
+_PROGRAM = ROOT / ".local" / "ministack" / "bin" / "python"
+_CORRECTED = ROOT / "local" / "cloudwatch" / "emulated.py"
 _READY_SECONDS = 60.0
 
 
@@ -37,7 +37,7 @@ class MiniStack:
             LocalCloudError: It ends or stays silent.
         """
         self._child = spawn(
-            [str(_PYTHON), "-I", str(_PROGRAM)],
+            [str(_PROGRAM), "-I", str(_CORRECTED)],
             log=self._log,
             env=self._environment,
             cwd=self._scratch,
