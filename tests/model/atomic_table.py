@@ -28,7 +28,7 @@ class AtomicTables:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.layouts: dict[str, Item] = {}
-        self._usage: dict[tuple[str, str], Item] = {}
+        self.usage: dict[tuple[str, str], Item] = {}
         self._partitions: dict[str, SortedDict[str, Item]] = {}
         self._index: dict[str, SortedDict[tuple[str, str], Item]] = {}
 
@@ -46,6 +46,8 @@ class AtomicTables:
             return self.add_numbers(request)
         if operation == "UpdateItem":
             return self.update_layout(request)
+        if operation == "Query" and request["TableName"] != EVENTS:
+            return self.query_usage(request)
         return self.get(request) if operation == "GetItem" else self.query(request)
 
     def get(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +57,7 @@ class AtomicTables:
         if request["TableName"] == LAYOUTS:
             item = self.layouts.get(key[keys.LAYOUT_KEY]["S"])
         elif request["TableName"] != EVENTS:
-            item = self._usage.get(_usage_key(request))
+            item = self.usage.get(_usage_key(request))
         else:
             partition = self._partitions.get(key[keys.PARTITION_KEY]["S"], {})
             item = partition.get(key[keys.SORT_KEY]["S"])
@@ -85,7 +87,7 @@ class AtomicTables:
     def add_numbers(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """UpdateItem of a usage record: sets and adds, and answers with the whole item."""
         names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
-        item = self._usage.setdefault(_usage_key(request), dict(request["Key"]))
+        item = self.usage.setdefault(_usage_key(request), dict(request["Key"]))
         setting, _, adding = request["UpdateExpression"].partition(" ADD ")
         for name, value in _SET.findall(setting):
             item[names[name]] = values[value]
@@ -105,6 +107,20 @@ class AtomicTables:
         partition[sort] = item
         indexed = _opened(self._index, item[keys.INDEX_PARTITION_KEY]["S"])
         indexed[sort, primary] = item
+
+    def query_usage(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Query of a usage record's windows, five a page."""
+        values = request["ExpressionAttributeValues"]
+        low, high = int(values[":low"]["N"]), int(values[":high"]["N"])
+        after = request.get("ExclusiveStartKey")
+        if after is not None:
+            low = max(low, int(after[keys.USAGE_SORT_KEY]["N"]) + 1)
+        starts = sorted(int(start) for series, start in self.usage if series == values[":p"]["S"])
+        found = [
+            self.usage[values[":p"]["S"], str(start)] for start in starts if low <= start <= high
+        ]
+        last = {} if len(found) <= 5 else {"LastEvaluatedKey": found[4]}
+        return {"Items": found[:5], **last}
 
     def query(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Query of one partition, of the table or its index."""

@@ -1,0 +1,1 @@
+"""A fleet of writers in virtual time: the shipped library over the model of DynamoDB's partitions."""

@@ -1,0 +1,120 @@
+"""DynamoDB for the fleet: writes are admitted or throttled by the model and then forgotten; layouts and usage are kept."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final
+
+from benchmarks.fleet.virtual_time import VirtualTime
+from heat import Heat, IndexSettings, Key, TableSettings, Throughput
+from heat.outcome import Admission
+from spillway import ThrottledError, keys
+from spillway.storage.port import ConditionFailedError, ThrottlingReason
+from tests.model.atomic_table import AtomicTables
+
+__all__ = ["EVENTS", "LAYOUTS", "USAGE", "Seconds", "SimulatedDynamoDB", "events_table"]
+
+EVENTS: Final = "events"
+LAYOUTS: Final = "layouts"
+USAGE: Final = "usage"
+
+
+def events_table(
+    *, warm_write: float | None, with_index: bool = True, throughput: Throughput | None = None
+) -> TableSettings:
+    """Return the main table, on demand, table and index warm for so many units a second."""
+    given = throughput or Throughput(warm_write=warm_write)
+    index = IndexSettings(
+        name=keys.INDEX_NAME,
+        key=Key(keys.INDEX_PARTITION_KEY, keys.SORT_KEY),
+        throughput=given,
+    )
+    return TableSettings(
+        name=EVENTS,
+        key=Key(keys.PARTITION_KEY, keys.SORT_KEY),
+        indexes=(index,) if with_index else (),
+        throughput=given,
+    )
+
+
+@dataclass
+class Seconds:
+    """Distinct events by the second of their first attempt, and how many of these were stored by it."""
+
+    offered: Counter[int] = field(default_factory=Counter)
+    at_once: Counter[int] = field(default_factory=Counter)
+    throttled_attempts: int = 0
+
+
+class SimulatedDynamoDB:
+    """The port in virtual time; a call takes `latency` seconds, half before it is carried out and half after."""
+
+    def __init__(
+        self, time: VirtualTime, settings: TableSettings, random: Random, latency: float = 0.006
+    ) -> None:
+        self._time = time
+        self._random = random
+        self._latency = latency
+        self._seen: set[str] = set()
+        self.heat = Heat(seed=random.randrange(1 << 30))
+        self.heat.create_table(settings, time.now)
+        for name, key in ((LAYOUTS, Key("series")), (USAGE, Key("series", "window"))):
+            self.heat.create_table(TableSettings(name=name, key=key), time.now)
+        self.kept = AtomicTables()
+        self.seconds = Seconds()
+        self.calls: Counter[str] = Counter()
+        self.refused_updates = 0
+
+    def __call__(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+        """Carry out an operation as the port does."""
+        self._time.sleep(self._half())
+        table = request.get("TableName", EVENTS)
+        self.calls[f"{operation} {table}"] += 1
+        admission = self.heat.admit(operation, request, self._time.now)
+        answer = self._carry_out(operation, request, table, admission)
+        self._time.sleep(self._half())
+        if admission.throttled:
+            raise ThrottledError("ThrottlingException", "", _reasons(admission))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _half(self) -> float:
+        return self._latency * (0.25 + self._random.expovariate(4))
+
+    def _carry_out(
+        self, operation: str, request: Mapping[str, Any], table: str, admission: Admission
+    ) -> dict[str, Any] | ConditionFailedError:
+        if table == EVENTS:
+            self._note(operation, request, admission)
+            left = admission.unprocessed
+            return {"UnprocessedItems": left} if left and not admission.throttled else {}
+        if admission.throttled:
+            return {}
+        try:
+            return self.kept(operation, request)
+        except ConditionFailedError as error:
+            self.refused_updates += 1
+            return error
+
+    def _note(self, operation: str, request: Mapping[str, Any], admission: Admission) -> None:
+        if operation == "PutItem":
+            items = [request["Item"]]
+        else:
+            items = [each["PutRequest"]["Item"] for each in request["RequestItems"][EVENTS]]
+        second = int(self._time.now)
+        for item, verdict in zip(items, admission.verdicts, strict=True):
+            self.seconds.throttled_attempts += verdict is not None
+            name = item[keys.SORT_KEY]["S"]
+            if name in self._seen:
+                continue
+            self._seen.add(name)
+            self.seconds.offered[second] += 1
+            self.seconds.at_once[second] += verdict is None
+
+
+def _reasons(admission: Admission) -> tuple[ThrottlingReason, ...]:
+    return tuple(
+        {ThrottlingReason(str(each.reason), each.resource) for each in admission.throttles}
+    )

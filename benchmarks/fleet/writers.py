@@ -1,0 +1,150 @@
+"""The fleet: writers with an event store each, sending batches of one series at a given rate, each batch when it comes."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Final
+
+from benchmarks.fleet.dynamodb import EVENTS, LAYOUTS, USAGE, SimulatedDynamoDB
+from benchmarks.fleet.virtual_time import VirtualTime
+from spillway import Event, EventStore, Runtime, Settings
+from spillway.layouts.item import decode_layout
+from spillway.layouts.model import Layout
+from spillway.scaling.report import ScalingEvent, ScalingKind
+
+__all__ = ["BATCH", "SERIES", "Fleet", "Outcome"]
+
+BATCH: Final = 25
+SERIES: Final = "SENSOR_READING"
+_START: Final = 1_780_315_200.0
+_RUN_OFF: Final = 5.0  # seconds for requests that are under way at the end
+
+
+@dataclass
+class Outcome:
+    """What a run showed; seconds count from its start."""
+
+    offered: list[int]
+    at_once: list[int]
+    kinds: Counter[ScalingKind]
+    events: list[ScalingEvent]
+    refused_updates: int
+    rejected: int
+    layout: Layout
+    calls: Counter[str]
+
+    def settled_after(self, share: float = 0.99) -> int | None:
+        """Return the second from which on so large a share is stored at once; None where that never comes."""
+        last_bad = max(
+            (
+                second
+                for second, offered in enumerate(self.offered)
+                if self.at_once[second] < share * offered
+            ),
+            default=-1,
+        )
+        return None if last_bad >= len(self.offered) - 2 else last_bad + 1
+
+    def throttled_share(self, until: int | None = None) -> float:
+        """Return the share of distinct events that their first attempt did not store."""
+        offered = sum(self.offered[:until])
+        return 1 - sum(self.at_once[:until]) / offered if offered else 0.0
+
+
+def no_sharding_key(_: Random) -> str | None:
+    """Give an event no sharding key."""
+    return None
+
+
+@dataclass
+class Fleet:
+    """Writers that share a simulated DynamoDB. `rate` gives events a second at each second of the run."""
+
+    database: Callable[[VirtualTime, Random], SimulatedDynamoDB]
+    settings: Settings
+    rate: Callable[[float], float]
+    seconds: int
+    writers: int = 200
+    with_usage: bool = True
+    sharding_key: Callable[[Random], str | None] = no_sharding_key
+    payload_bytes: int = 800  # an item of just below 1 KB
+    patience: float = 4.0  # seconds that a writer retries for
+
+    def run(self, seed: int) -> Outcome:
+        """Run in virtual time; equal seeds give equal outcomes."""
+        self._numbers = itertools.count()
+        self._random = Random(seed)
+        self._time = VirtualTime(_START + self._random.random() * 10)
+        self._began = self._time.now
+        self._database = self.database(self._time, self._random)
+        self._noted: list[ScalingEvent] = []
+        self._rejected = 0
+        for _ in range(self.writers):
+            self._time.at(self._time.now, partial(self._send_batches, self._store()))
+        self._time.run_until(self._began + self.seconds + _RUN_OFF)
+        return self._outcome()
+
+    def _store(self) -> EventStore:
+        runtime = Runtime(
+            now=lambda: self._time.now,
+            monotonic=lambda: self._time.now,
+            sleep=self._time.sleep,
+            random=self._random.random,
+            new_id=lambda: str(next(self._numbers)),
+            parallel=lambda tasks: [task() for task in tasks],
+        )
+        return EventStore(
+            self._database,
+            table=EVENTS,
+            layouts=LAYOUTS,
+            usage=USAGE if self.with_usage else None,
+            settings=self.settings,
+            runtime=runtime,
+            observe=self._noted.append,
+        )
+
+    def _send_batches(self, store: EventStore) -> None:
+        """Begin a batch whenever this writer's share of the rate has brought one together; none waits for another."""
+        end = self._began + self.seconds
+        rate = self.rate(0.0) / self.writers
+        self._time.sleep(self._random.random() * BATCH / rate)
+        while self._time.now < end:
+            self._time.at(self._time.now, partial(self._write, store))
+            rate = self.rate(self._time.now - self._began) / self.writers
+            self._time.sleep(BATCH / rate * (0.9 + 0.2 * self._random.random()))
+
+    def _write(self, store: EventStore) -> None:
+        time = datetime.fromtimestamp(self._time.now, UTC)
+        payload = {"value": "x" * self.payload_bytes}
+        events = [
+            Event(
+                series=SERIES,
+                time=time + timedelta(microseconds=n),
+                id=str(next(self._numbers)),
+                payload=payload,
+                sharding_key=self.sharding_key(self._random),
+            )
+            for n in range(BATCH)
+        ]
+        result = store.write(events, timeout=self.patience)
+        self._rejected += len(result.rejected)
+
+    def _outcome(self) -> Outcome:
+        seconds = self._database.seconds
+        first = int(self._began)
+        span = range(first, first + self.seconds)
+        kept = self._database.kept.layouts[SERIES]
+        return Outcome(
+            offered=[seconds.offered[second] for second in span],
+            at_once=[seconds.at_once[second] for second in span],
+            kinds=Counter(event.kind for event in self._noted),
+            events=self._noted,
+            refused_updates=self._database.refused_updates,
+            rejected=self._rejected,
+            layout=decode_layout(kept),
+            calls=self._database.calls,
+        )
