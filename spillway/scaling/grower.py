@@ -50,6 +50,7 @@ class Grower:
     observe: Observer
     _busy: set[str] = field(default_factory=set)
     _doubts: dict[str, _Doubt] = field(default_factory=dict)
+    _limited: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def relieve(self, series: str, pressure: Pressure, deadline: float) -> None:
@@ -78,10 +79,22 @@ class Grower:
         elif decision.stop is not None and self._is_sure(snapshot.layout):
             self._stop(snapshot.layout, decision)
 
+    def report_capacity(self, series: str, pressure: Pressure) -> None:
+        """Tell that capacity limits a series, which no shard adds to; until that is over it does not grow ahead either."""
+        self._limited[series] = self.runtime.monotonic()
+        self.observe(
+            ScalingEvent(
+                kind=ScalingKind.CAPACITY_LIMITED,
+                series=series,
+                reason="the table's, index's or account's capacity, which no shard adds to",
+                throttling=tuple(sorted(pressure.capacity)),
+            )
+        )
+
     def prepare_for(self, series: str, demand: Demand) -> None:
         """Grow a series whose demand comes near what its layout carries, before anything throttles."""
         seen = self.layouts.known(series)
-        if seen is None or not self._ahead(seen, demand).grows:
+        if seen is None or self._is_limited(series) or not self._ahead(seen, demand).grows:
             return
         self._alone(series, lambda: self._prepare_for(series, demand))
 
@@ -123,6 +136,15 @@ class Grower:
         passed = self.runtime.now() - layout.last_updated
         # Clocks differ: whoever changed it may be ahead.
         return min(max(0.0, self.growth.cooldown - passed), self.growth.cooldown)
+
+    def _is_limited(self, series: str) -> bool:
+        since = self._limited.get(series)
+        if since is None:
+            return False
+        if self.runtime.monotonic() - since < self.growth.stop_for:
+            return True
+        self._limited.pop(series, None)
+        return False
 
     def _is_stopped(self, layout: Layout) -> bool:
         if layout.stop is None or layout.stop.at < layout.last_updated:

@@ -10,7 +10,6 @@ from spillway.scaling.capacity import CapacityCheck
 from spillway.scaling.grower import Grower
 from spillway.scaling.policy import Cause
 from spillway.scaling.pressure import Pressure, Throttled
-from spillway.scaling.report import ScalingEvent, ScalingKind
 from spillway.storage.port import Call, ThrottledError
 from spillway.writing.prepared import PreparedEvent
 from spillway.writing.probes import Probed, guess, probe
@@ -69,18 +68,8 @@ class Relief:
         if pressure.cause is Cause.KEY_RANGE:
             self._grower.relieve(series, pressure, deadline)
         elif pressure.cause is Cause.CAPACITY:
-            self._report(series, pressure)
+            self._grower.report_capacity(series, pressure)
         return _settle(throttled, probed)
-
-    def _report(self, series: str, pressure: Pressure) -> None:
-        self._grower.observe(
-            ScalingEvent(
-                kind=ScalingKind.CAPACITY_LIMITED,
-                series=series,
-                reason="the table's, index's or account's capacity, which no shard adds to",
-                throttling=tuple(sorted(pressure.capacity)),
-            )
-        )
 
     def _probe(self, series: str, pressure: Pressure, deadline: float) -> Probed:
         """Probe for a cause where DynamoDB named none, now and then."""
