@@ -29,8 +29,8 @@ clean: down ## Remove everything that setup and the commands made
 	rm -rf .venv .local .build node_modules cdk.out cdk.out.* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 .PHONY: test
-test: setup ## Run all tests (about 5 minutes on two cores)
-	$(PY) -m pytest
+test: setup ## Run all tests (a few minutes on two cores)
+	$(PY) -m pytest -n 2 --dist loadgroup
 
 .PHONY: soak
 soak: setup ## Run the model of concurrent processes for 10 million steps, and see each deviation caught (about 15 minutes)

@@ -1,6 +1,8 @@
 """What all tests share: how long hypothesis may look for counterexamples, and one engine a run."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,7 +16,19 @@ settings.register_profile(
     "ci", deadline=None, max_examples=60, derandomize=True, suppress_health_check=_QUIET
 )
 settings.register_profile("long", deadline=None, max_examples=2_000, suppress_health_check=_QUIET)
-settings.load_profile("quick")
+# The same examples at every run of continuous integration: new ones are for people who look at them.
+settings.load_profile("ci" if os.environ.get("CI") else "quick")
+
+TESTS = Path(__file__).parent
+_SPREAD = {"model"}  # folders whose tests share nothing
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep a folder's tests on one worker, where they share what takes long to start."""
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder not in _SPREAD and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(folder))
 
 
 @pytest.fixture(scope="session")
