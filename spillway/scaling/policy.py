@@ -28,7 +28,9 @@ __all__ = [
 ]
 
 _SHARDS_A_PARTITION: Final = 4  # headroom for shards that land on the same partition
-_MARGIN: Final = 1.25  # rates of traffic that has just begun are low estimates more often than high ones
+_MARGIN: Final = (
+    1.25  # rates of traffic that has just begun are low estimates more often than high ones
+)
 _CONCENTRATED: Final = 0.5  # share of the throttled units that makes one key the cause
 
 

@@ -6,6 +6,7 @@ unbiased, slow writers of a busy series count too, and the item takes a bounded 
 the series is. A recorded x adds x^2 (1 - p) / p^2 to the variance (Horvitz and Thompson), which tells when a sum can be trusted.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -53,11 +54,18 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Rates a second of the whole fleet."""
+    """Rates a second of the whole fleet, and their standard error relative to them."""
 
     table_units: float
     index_units: float
     events: float
+    error: float = 0.0
+
+    @property
+    def surely(self) -> "Demand":
+        """The rates less one standard error: what to act on while nothing throttles."""
+        share = 1 - self.error
+        return Demand(self.table_units * share, self.index_units * share, self.events * share)
 
 
 def sampling_probability(events: int, events_a_second: float) -> float:
@@ -122,9 +130,11 @@ def demand_of(now: float, windows: Mapping[int, Item], least_seconds: int) -> De
     begin = min(windows, default=last + 1)
     for first in range(last - least_seconds + 1, begin - 1, -1):
         total = _sum(windows, first, last)
-        if total.events > 0 and total.variance**0.5 <= _MOST_ERROR * total.events:
+        error = total.variance**0.5 / total.events if total.events > 0 else math.inf
+        if error <= _MOST_ERROR:
             span = min(now, last + 1) - first
-            return Demand(total.table_units / span, total.index_units / span, total.events / span)
+            rates = (total.table_units / span, total.index_units / span, total.events / span)
+            return Demand(*rates, error)
     return None
 
 

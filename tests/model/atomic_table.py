@@ -108,6 +108,10 @@ class AtomicTables:
         indexed = _opened(self._index, item[keys.INDEX_PARTITION_KEY]["S"])
         indexed[sort, primary] = item
 
+    def partition(self, key: str) -> list[str]:
+        """Return the sort keys that lie under a partition key of the main table."""
+        return list(self._partitions.get(key, ()))
+
     def query_usage(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Query of a usage record's windows, five a page."""
         values = request["ExpressionAttributeValues"]
