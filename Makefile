@@ -42,6 +42,10 @@ bench: setup ## Measure writes and reads side by side with their peers
 	$(PY) -m benchmarks.write
 	$(PY) -m benchmarks.read
 
+.PHONY: bench-heat
+bench-heat: setup ## Measure in virtual time how fast layouts follow heat (about 15 minutes)
+	$(PY) -m benchmarks.heat $(if $(SEEDS),--seeds $(SEEDS))
+
 .PHONY: lint
 lint: setup ## Formatting, types, import contracts
 	$(PY) -m ruff format --check .
