@@ -114,6 +114,14 @@ class Resource:
             partition.read_tokens / limits.partition_rcu,
         )
 
+    def per_second(self, partition: Partition, now: float) -> tuple[float, float]:
+        """Return the write units and read tokens a second that a partition took in this heat window.
+
+        A window that has just begun counts as one second long.
+        """
+        elapsed = max(now - self._window_start, 1.0)
+        return partition.write_units / elapsed, partition.read_tokens / elapsed
+
     def _wanted_partitions(self, stored_bytes: float = 0.0) -> int:
         limits = self._context.limits
         warm = max(self.writes.warm / limits.partition_wcu, self.reads.warm / limits.partition_rcu)

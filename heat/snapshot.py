@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from heat.buckets import Bucket
 from heat.partitions import Partition, Position
 from heat.rates import Rates
 from heat.resources import Resource, Split
@@ -37,10 +38,7 @@ def _resource(resource: Resource, now: float) -> dict[str, Any]:
         "warm": {"write": resource.writes.warm, "read": resource.reads.warm},
         "limits": {"write": _limits(resource.writes, now), "read": _limits(resource.reads, now)},
         "waiting": resource.behind(now),
-        "partitions": [
-            _partition(partition, resource.partitions.high(partition), now)
-            for partition in resource.partitions
-        ],
+        "partitions": [_partition(resource, partition, now) for partition in resource.partitions],
         "splits": [_split(split) for split in resource.splits],
     }
 
@@ -56,18 +54,16 @@ def _limits(rates: Rates, now: float) -> list[dict[str, Any]]:
     ]
 
 
-def _partition(partition: Partition, high: Position, now: float) -> dict[str, Any]:
+def _partition(resource: Resource, partition: Partition, now: float) -> dict[str, Any]:
+    writes, reads = resource.per_second(partition, now)
+    written = partition.consumed_write + partition.write_units
     return {
         "number": partition.number,
         "from": _position(partition.low),
-        "to": _position(high),
+        "to": _position(resource.partitions.high(partition)),
         "bytes": round(partition.bytes),
-        "write": _side(
-            partition.write.rate,
-            partition.write.fill(now),
-            partition.consumed_write + partition.write_units,
-        ),
-        "read": _side(partition.read.rate, partition.read.fill(now), partition.consumed_read),
+        "write": _side(partition.write, written, writes, now),
+        "read": _side(partition.read, partition.consumed_read, reads, now),
         "throttled": partition.throttled,
         "hot_since": partition.hot_since,
         "split_at": partition.split_at,
@@ -75,8 +71,13 @@ def _partition(partition: Partition, high: Position, now: float) -> dict[str, An
     }
 
 
-def _side(rate: float, tokens: float, consumed: float) -> dict[str, float]:
-    return {"rate": rate, "tokens": round(tokens, 3), "consumed": consumed}
+def _side(bucket: Bucket, consumed: float, per_second: float, now: float) -> dict[str, float]:
+    return {
+        "limit": bucket.rate,
+        "tokens": round(bucket.fill(now), 3),
+        "consumed": consumed,
+        "per_second": round(per_second, 3),
+    }
 
 
 def _split(split: Split) -> dict[str, Any]:
