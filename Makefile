@@ -46,6 +46,10 @@ bench: setup ## Measure writes and reads side by side with their peers
 bench-heat: setup ## Measure in virtual time how fast layouts follow heat (about 15 minutes)
 	$(PY) -m benchmarks.heat $(if $(SEEDS),--seeds $(SEEDS))
 
+.PHONY: bench-heat-endpoint
+bench-heat-endpoint: setup ## Measure what throttling adds to a call, against the engine alone
+	$(PY) -m benchmarks.endpoint
+
 .PHONY: lint
 lint: setup ## Formatting, types, import contracts
 	$(PY) -m ruff format --check .
