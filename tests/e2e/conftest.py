@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 
+from heat.serve.options import HeatOptions
 from local.cloud import Cloud, running
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def cloud() -> Generator[Cloud]:
-    with running() as started:
+    # Nothing may throttle here, so that layouts stay: what is loaded again after a growth is stored twice,
+    # though read once, and these tests count what is stored.
+    with running(heat=HeatOptions(partition_wcu=1e6, partition_rcu=1e6)) as started:
         yield started
 
 
