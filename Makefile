@@ -37,6 +37,10 @@ soak: setup ## Run the model of concurrent processes for 10 million steps, and s
 	$(PY) -m tests.model.soak --steps $(or $(STEPS),10000000)
 	$(PY) -m tests.model.soak --mutations
 
+.PHONY: soak-real
+soak-real: setup ## Check the same rule on a local cloud that fails, with processes that reshard under load for SECONDS=60
+	$(PY) -m tests.soak --seconds $(or $(SECONDS),60)
+
 .PHONY: bench
 bench: setup ## Measure writes and reads side by side with their peers
 	$(PY) -m benchmarks.write

@@ -1,7 +1,8 @@
 """The coverage rule on the real parts: `python -m tests.soak --seconds 60`.
 
 Four writers, two readers and one that grows and shrinks use the library against a local cloud that throttles and breaks
-calls; its engine is killed once. Exit status 1 where a read broke the rule, with the event and the read on stderr.
+calls; its engine is killed once. Exit status 1 where a read broke the rule, with the event and the read on stderr;
+2 where the soak could not be run.
 """
 
 import argparse
@@ -10,7 +11,8 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from tests.soak.run import Soaked, soak
+from local.errors import LocalCloudError
+from tests.soak.run import Soaked, SoakFailedError, soak
 
 _SHOWN = 20  # violations
 
@@ -25,10 +27,10 @@ def _table(soaked: Soaked, seconds: float) -> Table:
         "… stored under more than one key": soaked.copies,
         **{f"reads checked: {kind}": times for kind, times in sorted(verdict.reads.items())},
         "events checked": verdict.events_checked,
-        "layouts set by the operator": verdict.layouts_set,
-        "layout changes of all kinds": soaked.layout_versions,
+        "layouts set (set_layout answered)": verdict.layouts_set,
+        "layout versions, by whatever cause": soaked.layout_versions,
         **{f"faults: {kind}": times for kind, times in sorted(soaked.injected.items())},
-        "throttled by heat": soaked.throttled,
+        "items throttled by heat": soaked.throttled,
         "engine killed and restarted": soaked.engine_restarts,
         **{f"not done, {what}": times for what, times in sorted(verdict.failures.items())},
         "violations": len(verdict.violations),
@@ -44,7 +46,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="of load (%(default)g)")
     parser.add_argument("--seed", type=int, default=1, help="of all chance (%(default)s)")
     given = parser.parse_args()
-    soaked = soak(given.seconds, given.seed)
+    try:
+        soaked = soak(given.seconds, given.seed)
+    except (LocalCloudError, SoakFailedError) as error:
+        parser.exit(2, f"{error}\n")
     Console().print(_table(soaked, given.seconds))
     wrong = soaked.verdict.violations[:_SHOWN] + [
         f"This run had {each}." for each in soaked.lacking

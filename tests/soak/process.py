@@ -141,7 +141,7 @@ def _read_one(process: Process) -> None:
         series, wanted.time, wanted.id, sharding_key=wanted.sharding_key
     )
     events = [] if found is None else [found]
-    _log(process, began, "one", series, sort_key, sort_key + "\0", events)
+    _log(process, began, "one", series, sort_key, sort_key + " ", events)
 
 
 def read_range(

@@ -71,7 +71,7 @@ class Soaked:
 
     Attributes:
         injected: faults by kind, as the endpoint counted them.
-        throttled: write and read units that the model itself refused.
+        throttled: items of the main table that the model of partitions itself refused.
         engine_restarts: engines that took over from one that was killed.
         layout_versions: changes of all layouts, by whomever: set, grown, closed, lowered.
         copies: items of the main table beyond one an event.

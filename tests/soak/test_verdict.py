@@ -49,7 +49,7 @@ def test_a_complete_answer_in_either_order_is_right() -> None:
         (answer(A, B, C, end=TIMES[3]), "invents"),  # out of its range
         (answer(A, B, C, damaged=[B]), "another payload"),
         (answer(A, complete=False, descending=True), "misses"),
-        (answer(kind="one", start=B, end=B + "\0"), "misses"),
+        (answer(kind="one", start=B, end=B + " "), "misses"),
     ],
 )
 def test_a_wrong_answer_is_blamed(read: Read, word: str) -> None:
