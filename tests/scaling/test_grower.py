@@ -1,0 +1,359 @@
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from spillway import Mode, Settings
+from spillway.layouts.changes import lowered
+from spillway.layouts.store import LayoutStore
+from spillway.scaling.grower import Grower
+from spillway.scaling.policy import Growth, GrowthPolicy
+from spillway.scaling.report import ScalingKind
+from spillway.scaling.usage import Demand, Sample
+from spillway.storage.port import StorageError, ThrottledError, UnreachableError
+from spillway.timestamps import format_epoch
+from tests.model.atomic_table import LAYOUTS
+from tests.scaling.world import (
+    INDEX_KEY_RANGE,
+    SERIES,
+    TABLE_KEY_RANGE,
+    USAGE,
+    World,
+    pressure_on,
+    throttled,
+)
+
+KEYED: Final = throttled(TABLE_KEY_RANGE, sharding_key="a")
+BUSY: Final = Demand(5_000, 5_000, 5_000)
+
+
+def _relieve(world: World, grower: Grower, *, within: float = 10, **pressure: Any) -> None:
+    grower.relieve(SERIES, pressure_on(**pressure), world.clock.seconds + within)
+
+
+def _known(grower: Grower) -> int:
+    layout = grower.layouts.known(SERIES)
+    assert layout is not None
+    return layout.current.shards
+
+
+def _once(
+    world: World, operation: str, table: str, action: Callable[[], object], *, at: int = 1
+) -> None:
+    """Run an action ahead of the n-th call of an operation from now on."""
+    calls = 0
+
+    def before(called: str, request: Mapping[str, Any]) -> None:
+        nonlocal calls
+        if (called, request.get("TableName")) != (operation, table):
+            return
+        calls += 1
+        if calls == at:
+            action()
+
+    world.before = before
+
+
+def _fail(error: StorageError) -> None:
+    raise error
+
+
+def test_what_throttles_grows_after_a_short_wait_and_is_told() -> None:
+    world = World()
+    grower = world.grower()
+    _relieve(world, grower)
+    assert world.counts[0] == 8
+    (event,) = world.told
+    assert (event.kind, event.series, event.reason) == (ScalingKind.GREW, SERIES, "throttled")
+    assert (event.shards, event.index_shards) == (1, 1)
+    assert (event.new_shards, event.new_index_shards) == world.counts
+    assert _known(grower) == 8
+    assert world.layout.is_settled
+    assert sum(world.clock.naps) <= Growth().wait_most
+
+
+def test_of_two_growers_that_race_one_changes_the_layout_and_both_go_on_with_it() -> None:
+    world = World()
+    one, other = world.grower(), world.grower()
+    _once(world, "UpdateItem", LAYOUTS, lambda: _relieve(world, other))
+    _relieve(world, one)
+    assert world.kinds == [ScalingKind.GREW, ScalingKind.LOST_RACE]
+    assert len(world.layout.epochs) == 2
+    assert _known(one) == _known(other) == 8
+
+
+def test_a_change_that_came_during_the_wait_is_the_relief() -> None:
+    world = World()
+    one, other = world.grower(), world.grower()
+    _once(world, "GetItem", LAYOUTS, lambda: _relieve(world, other))
+    _relieve(world, one)
+    assert world.kinds == [ScalingKind.GREW]
+    assert _known(one) == 8
+
+
+def test_of_200_growers_of_one_process_at_most_one_works_on_a_series() -> None:
+    world = World()
+    grower = world.grower()
+
+    def others() -> None:
+        for _ in range(200):
+            _relieve(world, grower)
+
+    _once(world, "GetItem", LAYOUTS, others)
+    _relieve(world, grower)
+    assert world.kinds == [ScalingKind.GREW]
+    assert len(world.clock.naps) == 1
+
+
+def test_what_throttled_under_an_older_layout_grows_nothing() -> None:
+    world = World()
+    grower = world.grower()
+    retired = world.layout.current.id
+    _relieve(world, grower, epoch_id=retired)
+    assert world.counts[0] == 8
+    world.clock.seconds += 60
+    naps = len(world.clock.naps)
+    _relieve(world, grower, epoch_id=retired)
+    assert world.counts[0] == 8
+    assert len(world.clock.naps) == naps
+    _relieve(world, grower, epoch_id=world.layout.current.id)
+    assert world.counts[0] == 16
+
+
+@pytest.mark.parametrize("cooldown", [0.0, 1.0, 60.0])
+def test_a_layout_rests_between_two_changes(cooldown: float) -> None:
+    world = World()
+    growth = Growth(cooldown=cooldown, wait_most=0)
+    grower = world.grower(Settings(growth=growth))
+    _relieve(world, grower, within=1)
+    changed = world.layout.last_updated
+    _relieve(world, grower, within=100)
+    assert world.counts[0] == 16
+    assert world.layout.last_updated - changed >= cooldown
+    assert sum(world.clock.naps) <= cooldown
+
+
+def test_a_first_growth_waits_for_no_cooldown() -> None:
+    world = World()
+    grower = world.grower(Settings(growth=Growth(cooldown=60)))
+    _relieve(world, grower, within=1)
+    assert world.counts[0] == 8
+
+
+def test_a_clock_far_ahead_delays_a_growth_by_one_cooldown_only() -> None:
+    world = World()
+    grower = world.grower()
+    _relieve(world, grower)
+    world.clock.seconds -= 1_000
+    _relieve(world, grower)
+    assert world.counts[0] == 16
+    assert max(world.clock.naps) <= Growth().cooldown + Growth().wait_most
+
+
+@pytest.mark.parametrize(("within", "shards"), [(0.0, 1), (0.2, 1), (2.0, 8)])
+def test_growth_keeps_within_the_deadline_of_the_request(within: float, shards: int) -> None:
+    world = World()
+    grower = world.grower(Settings(growth=Growth(wait_least=0.3)))
+    begun = world.clock.seconds
+    _relieve(world, grower, within=within)
+    assert world.counts[0] == shards
+    assert world.clock.seconds - begun <= max(within, 0.01)
+
+
+def test_growth_that_is_switched_off_asks_nobody() -> None:
+    world = World()
+    grower = world.grower(Settings(growth=Growth(policy=None)))
+    calls = world.calls.total()
+    _relieve(world, grower)
+    grower.prepare_for(SERIES, BUSY)
+    assert world.calls.total() == calls
+    assert world.clock.naps == []
+
+
+def _with_hot_key(world: World) -> Grower:
+    """Return a grower that has found once that growth does not help."""
+    grower = world.grower(Settings(shards=8, index_shards=8), with_usage=False)
+    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    return grower
+
+
+def test_that_growth_does_not_help_must_be_found_for_a_second() -> None:
+    world = World()
+    grower = _with_hot_key(world)
+    assert world.told == []
+    world.clock.seconds += 1
+    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    assert world.kinds == [ScalingKind.STOPPED]
+
+
+def test_a_finding_of_long_ago_does_not_count() -> None:
+    world = World()
+    grower = _with_hot_key(world)
+    world.clock.seconds += 600
+    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    assert world.told == []
+
+
+def test_a_finding_under_an_older_layout_does_not_count() -> None:
+    world = World()
+    grower = _with_hot_key(world)
+    grower.layouts.set_counts(SERIES, shards=16, index_shards=None)
+    world.clock.seconds += 2
+    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    assert world.told == []
+
+
+def test_a_burst_after_quiet_is_no_lack_of_partitions() -> None:
+    """The record of a rate lags, so for a moment many shards seem to suffice although they throttle."""
+    world = World()
+    settings = Settings(shards=8, index_shards=8)
+    grower = world.grower(settings)
+    assert grower.recorder is not None
+    for _ in range(10):
+        grower.recorder.record(SERIES, 500, lambda: Sample(500, 500, 500))
+        world.clock.seconds += 1
+    for _ in range(20):
+        world.clock.seconds += 0.05
+        grower.recorder.record(SERIES, 500, lambda: Sample(500, 500, 500))
+        _relieve(world, grower)
+        if world.counts[0] > 8:
+            break
+    assert world.counts[0] > 8
+    assert ScalingKind.STOPPED not in world.kinds
+
+
+def test_a_stop_is_noted_for_all_and_honoured_by_other_processes() -> None:
+    world = World()
+    grower = _with_hot_key(world)
+    other = world.grower(with_usage=False)
+    world.clock.seconds += 1
+    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    stop = world.layout.stop
+    assert stop is not None
+    assert (stop.reason, stop.hot_sharding_keys) == ("hot_sharding_key", ("a",))
+    (event,) = world.told
+    assert (event.kind, event.hot_sharding_keys) == (ScalingKind.STOPPED, ("a",))
+    assert (event.reason, event.shards) == ("hot_sharding_key", 8)
+    for each in (grower, other):
+        _relieve(world, each)
+    assert world.counts[0] == 8
+    assert len(world.told) == 1
+    world.clock.seconds += Growth().stop_for
+    _relieve(world, other)
+    assert world.counts[0] == 16
+
+
+def test_a_stop_under_an_older_layout_no_longer_holds() -> None:
+    world = World()
+    grower = _with_hot_key(world)
+    world.clock.seconds += 1
+    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    assert world.layout.stop is not None
+    grower.layouts.set_counts(SERIES, shards=32, index_shards=None)
+    world.clock.seconds += 2
+    _relieve(world, grower)
+    assert world.counts[0] == 64
+
+
+def test_growth_ahead_of_demand_waits_for_nothing_but_the_cooldown() -> None:
+    world = World()
+    grower = world.grower()
+    grower.prepare_for(SERIES, Demand(500, 500, 500))
+    assert world.calls[f"UpdateItem {LAYOUTS}"] == 1, "the creation"
+    grower.prepare_for(SERIES, BUSY)
+    assert world.counts == (8, 8)
+    assert world.told[0].reason == "ahead of demand"
+    grower.prepare_for(SERIES, BUSY)
+    assert world.counts == (8, 8)
+    world.clock.seconds += 1
+    grower.prepare_for(SERIES, BUSY)
+    assert world.counts == (32, 32)
+    assert world.clock.naps == []
+
+
+def test_growth_ahead_of_demand_sees_what_others_did() -> None:
+    world = World()
+    one, other = world.grower(), world.grower()
+    one.prepare_for(SERIES, Demand(800, 800, 800))
+    world.clock.seconds += 2
+    other.prepare_for(SERIES, Demand(800, 800, 800))
+    assert world.kinds == [ScalingKind.GREW]
+    assert _known(other) == 8
+
+
+def test_an_index_that_throttles_alone_grows_alone() -> None:
+    world = World()
+    grower = world.grower(Settings(shards=8))
+    pressure = pressure_on(throttled(INDEX_KEY_RANGE))
+    grower.relieve(SERIES, pressure, world.clock.seconds + 10)
+    assert world.counts == (8, 8)
+
+
+def test_a_random_layout_grows_by_one_where_the_policy_says_so() -> None:
+    world = World()
+    growth = Growth(policy=GrowthPolicy.INCREMENT)
+    grower = world.grower(Settings(mode=Mode.RANDOM, shards=3, growth=growth), with_usage=False)
+    _relieve(world, grower)
+    assert world.counts[0] == 4
+    world.clock.seconds += 2
+    _relieve(world, grower)
+    assert world.counts[0] == 5
+
+
+@pytest.mark.parametrize(
+    ("operation", "table"), [("GetItem", LAYOUTS), ("UpdateItem", LAYOUTS), ("GetItem", USAGE)]
+)
+@pytest.mark.parametrize("error", [ThrottledError("x", ""), UnreachableError("x", "")])
+def test_tables_out_of_reach_stop_no_write_and_block_no_later_growth(
+    operation: str, table: str, error: StorageError
+) -> None:
+    world = World()
+    grower = world.grower()
+    _once(world, operation, table, lambda: _fail(error))
+    _relieve(world, grower)
+    world.before = lambda *_: None
+    world.clock.seconds += 2
+    _relieve(world, grower)
+    assert world.counts[0] == (8 if table == LAYOUTS else 16)
+
+
+def test_a_growth_whose_second_write_fails_is_told_and_settled_later() -> None:
+    world = World()
+    grower = world.grower()
+    _once(world, "UpdateItem", LAYOUTS, lambda: _fail(UnreachableError("x", "")), at=2)
+    _relieve(world, grower)
+    assert world.kinds == [ScalingKind.GREW]
+    assert _known(grower) == 8
+    assert not world.layout.is_settled
+    world.clock.seconds += 6
+    grower.layouts.reload(SERIES)
+    assert world.layout.is_settled
+
+
+def test_a_mark_that_was_lowered_meanwhile_delays_growth_by_one_attempt() -> None:
+    world = World()
+    grower = world.grower(Settings(shards=2))
+    grower.layouts.set_counts(SERIES, shards=4, index_shards=None)
+    world.clock.seconds += 2
+    store = LayoutStore(world, LAYOUTS, Settings(), world.clock.now)
+
+    def backfill() -> None:
+        current = world.layout.current
+        mark = format_epoch(world.clock.seconds - 1e6)
+        store.change(SERIES, lambda layout, now: lowered(layout, current.id, mark, now))
+
+    _once(world, "GetItem", LAYOUTS, backfill)
+    _relieve(world, grower)
+    assert world.counts[0] == 4
+    _relieve(world, grower)
+    assert world.counts[0] == 8
+
+
+def test_a_series_that_nobody_has_loaded_is_left_alone() -> None:
+    world = World()
+    grower = world.grower()
+    calls = world.calls.total()
+    grower.relieve("unknown", replace(pressure_on()), world.clock.seconds + 10)
+    grower.prepare_for("unknown", BUSY)
+    assert world.calls.total() == calls
