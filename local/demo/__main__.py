@@ -20,9 +20,10 @@ from local.demo.display import Display
 from local.demo.errors import DemoError
 from local.demo.figures import Timings
 from local.demo.flights import FLIGHTS_FILE, Flights, read_flights
+from local.demo.hot_keys import AIRPORTS, SMALL, HotKeys, Size, events_table
 from local.demo.retries import Retries
 from local.demo.room import folder_for
-from local.demo.story import Story
+from local.demo.story import Story, Told, report
 from local.demo.transport import ApiError, Transport
 from local.errors import LocalCloudError
 from local.scratch import memory_folder
@@ -49,36 +50,74 @@ def main() -> int:
 
 def _run(display: Display, count: int) -> None:
     flights = read_flights(FLIGHTS_FILE, count)
+    timings = Timings()
+    told = _main_job(display, flights, timings)
+    _hot_keys(display, min(count, _FLIGHTS))
+    report(display, told, timings)
+    display.say(f"\nverified: {told.verified} of {count}")
+
+
+def _main_job(display: Display, flights: Flights, timings: Timings) -> Told:
     display.heading(
         "Start a local cloud",
         "A DynamoDB engine, and MiniStack for the rest of AWS; to these, the real CDK CLI deploys the",
         "stacks of this repository: tables, functions, HTTP API.",
     )
     with (
-        folder_for(count, memory_folder()) as disk,
+        folder_for(len(flights), memory_folder()) as disk,
         running(quiet=False, data=disk) as cloud,
         _logs_kept(cloud.state),
     ):
         if disk is not None:
             display.say("The tables are on disk, for lack of memory: loading takes longer.")
         display.done(f"API: {cloud.api_url}")
-        verified = asyncio.run(_tell(cloud, display, flights))
-    display.say(f"\nverified: {verified} of {count}")
+        return asyncio.run(_tell(cloud, display, flights, timings))
 
 
-async def _tell(cloud: Cloud, display: Display, flights: Flights) -> int:
-    timings = Timings()
+def _hot_keys(display: Display, count: int) -> None:
+    display.heading(
+        "Make keys hot",
+        f"{', '.join(AIRPORTS)} at {Size().events_a_second:g} events a second, on another cloud whose"
+        f" partitions take {SMALL.partition_wcu:g} writes",
+        "a second, not 1,000: one partition key an airport is too few, so the writers add shards.",
+    )
+    flights = read_flights(FLIGHTS_FILE, count)
+    with (
+        folder_for(count, memory_folder()) as disk,
+        running(quiet=False, data=disk, heat=SMALL) as cloud,
+        _logs_kept(cloud.state),
+    ):
+        asyncio.run(_heat(cloud, display, flights))
+
+
+async def _tell(cloud: Cloud, display: Display, flights: Flights, timings: Timings) -> Told:
     async with aiohttp.ClientSession() as session:
         transport = Transport(session, cloud.api_url, perf_counter, timings.observe)
         story = Story(
             client=Client(transport.send, Retries()),
             display=display,
-            timings=timings,
             clock=perf_counter,
             file=FLIGHTS_FILE,
             flights=flights,
         )
         return await story.tell()
+
+
+async def _heat(cloud: Cloud, display: Display, flights: Flights) -> None:
+    unheard = Timings().observe
+    async with aiohttp.ClientSession() as session:
+        api = Transport(session, cloud.api_url, perf_counter, unheard)
+        endpoint = Transport(session, cloud.endpoint_url, perf_counter, unheard)
+        step = HotKeys(
+            client=Client(api.send, Retries()),
+            endpoint=endpoint.send,
+            table=events_table(cloud),
+            display=display,
+            flights=flights,
+            clock=perf_counter,
+            sleep=asyncio.sleep,
+        )
+        await step.show()
 
 
 def _count(environment: Mapping[str, str]) -> int:

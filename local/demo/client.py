@@ -110,6 +110,20 @@ class Client:
             raise
         return event
 
+    async def layout(self, series: str) -> dict[str, Any] | None:
+        """Return the layout of a series as the API tells it, None before its first write.
+
+        Raises:
+            ApiError: As `pages`.
+        """
+        try:
+            layout: dict[str, Any] = await self._get("/v1/layout", {"series": series})
+        except ApiError as error:
+            if error.code == "unknown_series":
+                return None
+            raise
+        return layout
+
     async def _get(self, path: str, query: dict[str, str]) -> Any:
         pauses = self._retries.start()
         while True:

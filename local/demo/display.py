@@ -55,7 +55,9 @@ class Display:
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print a table."""
-        table = Table(title=title, title_justify="left", title_style="", box=None, padding=(0, 2))
+        table = Table(
+            title=title or None, title_justify="left", title_style="", box=None, padding=(0, 2)
+        )
         for name in columns:
             table.add_column(name, style=None, header_style="dim", no_wrap=True)
         for row in rows:

@@ -1,6 +1,6 @@
 """Loads batches of events, a few requests at once."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from local.demo.client import Client, Event
 from local.demo.errors import DemoError
@@ -12,10 +12,19 @@ Tell = Callable[[int], None]
 """Is told how many more events are done."""
 
 
+async def _no_wait() -> None:
+    """Let the next request go at once."""
+
+
 async def load(
-    client: Client, batches: Iterable[Sequence[Event]], *, at_once: int, stored: Tell
+    client: Client,
+    batches: Iterable[Sequence[Event]],
+    *,
+    at_once: int,
+    stored: Tell,
+    turn: Callable[[], Awaitable[None]] = _no_wait,
 ) -> None:
-    """Write all batches, `at_once` requests at a time; only these are in memory.
+    """Write all batches, `at_once` requests at a time; only these are in memory. Each waits for its turn.
 
     Raises:
         DemoError: An event was refused, or not stored for longer than the client's patience.
@@ -23,6 +32,7 @@ async def load(
     """
 
     async def write(batch: Sequence[Event]) -> None:
+        await turn()
         refused = await client.write(batch)
         if refused:
             first = refused[0]

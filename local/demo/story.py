@@ -1,4 +1,4 @@
-"""The steps of the demo against a deployed API: load, read back, compare, report."""
+"""The main steps of the demo against a deployed API: load, read back, compare; and their figures."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from local.demo.flights import Flights, event_batches
 from local.demo.load import load
 from local.demo.verify import MismatchError, compare, verify
 
-__all__ = ["Story"]
+__all__ = ["Story", "Told", "report"]
 
 _REQUEST_EVENTS: Final = 1_000
 # The local functions share two cores with everything else: more requests at once only wait longer.
@@ -28,24 +28,31 @@ def _unheard(_: int) -> None:
     """Take no note of progress."""
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the steps found: how many flights were verified, and the seconds that loading and reading took."""
+
+    verified: int
+    loading: float
+    reading: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
     """What the steps work on. Each raises DemoError or ApiError where something is wrong."""
 
     client: Client
     display: Display
-    timings: Timings
     clock: Callable[[], float]
     file: Path
     flights: Flights
 
-    async def tell(self) -> int:
-        """Run all steps and return how many flights were verified."""
+    async def tell(self) -> Told:
+        """Run all steps."""
         loading = await self._load()
         await self._read_back()
         verified, reading = await self._verify()
-        self._report(loading, reading)
-        return verified
+        return Told(verified, loading, reading)
 
     async def _load(self) -> float:
         total = len(self.flights)
@@ -125,15 +132,19 @@ class Story:
         self.display.done(f"{len(self.flights.origins())} series are as in the file")
         return verified, seconds
 
-    def _report(self, loading: float, reading: float) -> None:
-        total = len(self.flights)
-        self.display.heading("Figures", "On this machine, emulated AWS and this client included.")
-        rows = [
-            [name, f"{total / seconds:,.0f}", *_quantiles(self.timings.of(method))]
-            for name, method, seconds in (("write", "POST", loading), ("read", "GET", reading))
-        ]
-        columns = ["", "events/s", "requests", "p50", "p99"]
-        self.display.table(f"Up to {_REQUEST_EVENTS:,} events a request:", columns, rows)
+
+def report(display: Display, told: Told, timings: Timings) -> None:
+    """Show how fast the steps were."""
+    display.heading("Figures", "On this machine, emulated AWS and this client included.")
+    rows = [
+        [name, f"{told.verified / seconds:,.0f}", *_quantiles(timings.of(method))]
+        for name, method, seconds in (
+            ("write", "POST", told.loading),
+            ("read", "GET", told.reading),
+        )
+    ]
+    columns = ["", "events/s", "requests", "p50", "p99"]
+    display.table(f"Up to {_REQUEST_EVENTS:,} events a request:", columns, rows)
 
 
 def _by_destination(event: Event, series: str) -> Event:
