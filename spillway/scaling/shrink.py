@@ -6,6 +6,7 @@ more than a day it keeps what the daily peak needs and follows trends. With one 
 part of what the peak needs, so that writers reach that again in a step or two.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +14,7 @@ from typing import Final
 from spillway.layouts.model import Layout
 from spillway.scaling.policy import Decision, Growth, wanted
 from spillway.scaling.recorded import UsageWindow, peak_of
+from spillway.scaling.usage import Demand
 
 __all__ = ["Shrink", "shrunk"]
 
@@ -61,9 +63,11 @@ def shrunk(
     if now - layout.last_updated < _rest(layout, settings):
         return Decision()
     fill = growth.fill or _FILL
-    recent, peak = (
-        peak_of([window for window in windows if window.start >= now - seconds])
-        for seconds in (settings.window, settings.remembered)
+    recent = _peak(windows, now - settings.window)
+    peak = (
+        recent
+        if settings.window == settings.remembered
+        else _peak(windows, now - settings.remembered)
     )
 
     def needed(recently: float, at_most: float) -> int:
@@ -76,6 +80,10 @@ def shrunk(
         shards=_fewer(current.shards, table, step),
         index_shards=_fewer(current.index_shards, index, step),
     )
+
+
+def _peak(windows: Sequence[UsageWindow], since: float) -> Demand:
+    return peak_of(windows[bisect_left(windows, since, key=lambda window: window.start) :])
 
 
 def _rest(layout: Layout, settings: Shrink) -> float:

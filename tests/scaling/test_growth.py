@@ -93,7 +93,7 @@ LIMITED: Final[dict[str, tuple[TableSettings, Parameters]]] = {
 def test_capacity_grows_nothing_and_is_reported(reason: str) -> None:
     world = World(*LIMITED[reason])
     store = world.store()
-    for _ in range(15):
+    for _ in range(9):
         begun = world.clock.seconds
         store.write(world.events(600, payload_bytes=1_500), timeout=0.9)
         world.clock.seconds = max(world.clock.seconds, begun + 1)
