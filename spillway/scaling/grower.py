@@ -4,6 +4,7 @@ Whoever throttles waits a short random time, then reads the layout anew. If some
 else it reads the fleet's demand, decides, and changes the layout on the version it has just read.
 """
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -73,7 +74,8 @@ class Grower:
         if snapshot.layout.version != seen.version or self._is_stopped(snapshot.layout):
             return
         demand = self.recorder.demand(series) if self.recorder else None
-        decision = on_throttle(_observation(snapshot.layout, pressure, demand), self.growth)
+        seen_now = self._observation(snapshot.layout, pressure, demand)
+        decision = on_throttle(seen_now, self.growth)
         if decision.grows:
             self._grow(snapshot, decision, "throttled")
         elif decision.stop is not None and self._is_sure(snapshot.layout):
@@ -100,12 +102,17 @@ class Grower:
 
     def _prepare_for(self, series: str, demand: Demand) -> None:
         snapshot = self.layouts.reload(series)
-        decision = self._ahead(snapshot.layout, demand)
-        if decision.grows and self._cooldown(snapshot.layout) <= 0:
-            self._grow(snapshot, decision, "ahead of demand")
+        if not self._ahead(snapshot.layout, demand).grows or self._cooldown(snapshot.layout) > 0:
+            return
+        # The steady rate says that it must grow; how far, the rate it has risen to.
+        rising = self.recorder.demand(series) if self.recorder else None
+        if rising is not None and rising.events > demand.events:
+            demand = rising
+        self._grow(snapshot, self._ahead(snapshot.layout, demand), "ahead of demand")
 
     def _ahead(self, layout: Layout, demand: Demand) -> Decision:
-        return ahead_of_demand(_observation(layout, Pressure(), demand.surely), self.growth)
+        seen = self._observation(layout, Pressure(), demand.surely)
+        return ahead_of_demand(seen, self.growth)
 
     def _alone(self, series: str, work: Callable[[], None]) -> None:
         """Run work unless another thread is at it for the series; storage failures pass."""
@@ -161,6 +168,12 @@ class Grower:
         return now - doubt.at >= self.growth.sure_after
 
     def _grow(self, snapshot: Snapshot, decision: Decision, reason: str) -> None:
+        """Change the layout, unless it changed while the decision was made: a look is cheaper than a refused write."""
+        if not decision.grows:
+            return
+        latest = self.layouts.reload(snapshot.layout.series)
+        if latest.layout.version != snapshot.layout.version:
+            return
         before = snapshot.layout.current
         grown = self.layouts.grow(
             snapshot, shards=decision.shards, index_shards=decision.index_shards
@@ -195,13 +208,16 @@ class Grower:
             )
         )
 
-
-def _observation(layout: Layout, pressure: Pressure, demand: Demand | None) -> Observation:
-    current = layout.current
-    table = demand.table_units if demand else None
-    index = demand.index_units if demand else None
-    return Observation(
-        table=pressure.table_side(current.shards, table),
-        index=pressure.index_side(current.index_shards, index),
-        any_count=current.mode is Mode.RANDOM,
-    )
+    def _observation(
+        self, layout: Layout, pressure: Pressure, demand: Demand | None
+    ) -> Observation:
+        current = layout.current
+        table = demand.table_units if demand else None
+        index = demand.index_units if demand else None
+        never = layout.version == 1
+        return Observation(
+            table=pressure.table_side(current.shards, table),
+            index=pressure.index_side(current.index_shards, index),
+            any_count=current.mode is Mode.RANDOM,
+            since_change=math.inf if never else self.runtime.now() - layout.last_updated,
+        )

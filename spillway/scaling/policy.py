@@ -71,6 +71,7 @@ class Growth:
             about one acts before the others see what it did.
         fill: share of what a layout carries at which it grows ahead of throttling; None waits for throttling.
         stop_for: how long growth rests after it was found not to help.
+        patience: how long shards that suffice on paper are given, after a change, to work off what had to wait.
         sure_after: how long that must have been found before it counts: the record of a rate lags by a second.
     """
 
@@ -84,6 +85,7 @@ class Growth:
     fill: float | None = 0.7
     stop_for: float = 60.0
     sure_after: float = 1.0
+    patience: float = 3.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.most_shards <= MAX_SHARDS:
@@ -123,11 +125,18 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What a decision is made from."""
+    """What a decision is made from.
+
+    Attributes:
+        table, index: what was observed of either.
+        any_count: random mode: the table's count need not be a power of two.
+        since_change: seconds since the layout last changed.
+    """
 
     table: Side
     index: Side
-    any_count: bool = False  # random mode: the table's count need not be a power of two
+    any_count: bool = False
+    since_change: float = math.inf
 
 
 class Stop(StrEnum):
@@ -183,31 +192,38 @@ def _ahead(side: Side, growth: Growth, *, any_count: bool) -> int | None:
 
 def on_throttle(seen: Observation, growth: Growth) -> Decision:
     """Decide when key ranges throttle: grow the side that does, and with it the other where demand needs that too."""
-    if growth.policy is None or not (seen.table.throttled or seen.index.throttled):
+    if growth.policy is None:
         return Decision()
-    table = _relieved(seen.table, growth, any_count=seen.any_count)
-    index = _relieved(_index_beside(seen), growth, any_count=False)
+    table = _relieved(seen.table, seen, growth, any_count=seen.any_count)
+    index = _relieved(seen.index, seen, growth, any_count=False)
     if isinstance(table, int) or isinstance(index, int):
         return Decision(
-            shards=table if isinstance(table, int) else None,
-            index_shards=index if isinstance(index, int) else None,
+            shards=table if isinstance(table, int) else _beside(seen.table, growth, seen),
+            index_shards=index if isinstance(index, int) else _beside(seen.index, growth, seen),
         )
     outcomes = ((seen.table, table), (seen.index, index))
     hot = [key for side, why in outcomes if why is Stop.HOT_SHARDING_KEY for key in _hot_keys(side)]
     return Decision(stop=table or index, hot_sharding_keys=tuple(dict.fromkeys(hot)))
 
 
-def _index_beside(seen: Observation) -> Side:
-    """Return the index's side; of unknown demand it gets what the table throttled at, since a write costs both."""
-    if not seen.table.throttled or seen.index.demand is not None:
-        return seen.index
-    return replace(seen.index, demand=PARTITION_WCU + 1)
+def _beside(side: Side, growth: Growth, seen: Observation) -> int | None:
+    """Return what a side that does not throttle grows to in the same change, None where it stays.
+
+    An index of unknown demand gets what the table throttled at, since a write costs both.
+    """
+    if side.throttled:
+        return None
+    if side is seen.index and side.demand is None:
+        side = replace(side, demand=PARTITION_WCU + 1)
+    return _ahead(side, growth, any_count=seen.any_count and side is seen.table)
 
 
-def _relieved(side: Side, growth: Growth, *, any_count: bool) -> int | Stop | None:
-    """Return the count that a side grows to, or why none would help it; None where it needs neither."""
+def _relieved(
+    side: Side, seen: Observation, growth: Growth, *, any_count: bool
+) -> int | Stop | None:
+    """Return the count that a side grows to, or why none would help it; None where it does not throttle or must wait."""
     if not side.throttled:
-        return _ahead(side, growth, any_count=any_count)
+        return None
     # What throttles wants more than one partition gives.
     needed = wanted(max(_MARGIN * (side.demand or 0.0), PARTITION_WCU + 1))
     grown = _step(side, max(2 * side.shards, needed), growth, any_count=any_count)
@@ -217,6 +233,8 @@ def _relieved(side: Side, growth: Growth, *, any_count: bool) -> int | Stop | No
     at_its_end = side.shards > 1 and (side.shards >= enough or grown is None)
     if at_its_end and not any_count and _hot_keys(side):
         return Stop.HOT_SHARDING_KEY
+    if side.demand is not None and side.shards >= enough and seen.since_change < growth.patience:
+        return None
     if side.demand is not None and side.shards >= 2 * enough:
         return Stop.TOO_FEW_PARTITIONS
     return Stop.MOST_SHARDS if grown is None else grown

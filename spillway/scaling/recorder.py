@@ -11,6 +11,7 @@ from spillway.scaling.usage import (
     add_request,
     demand_of,
     get_request,
+    rising_demand_of,
     sampling_probability,
     window_of,
 )
@@ -55,14 +56,14 @@ class UsageRecorder:
         return self._remembered(series, now, demand_of(now, {window_of(now): item}, _STEADY))
 
     def demand(self, series: str) -> Demand | None:
-        """Return the fleet's rates of the last seconds, one at least. Costs two GetItems."""
+        """Return the fleet's rates of the last seconds, the highest. Costs two GetItems."""
         now = self._now()
         starts = (window_of(now), window_of(now - WINDOW))
         windows = {
             start: self._asked("GetItem", get_request(self._table, series, start)).get("Item", {})
             for start in starts
         }
-        return self._remembered(series, now, demand_of(now, windows, 1))
+        return self._remembered(series, now, rising_demand_of(now, windows))
 
     def _asked(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         try:

@@ -21,6 +21,7 @@ __all__ = [
     "add_request",
     "demand_of",
     "get_request",
+    "rising_demand_of",
     "sampling_probability",
     "window_of",
 ]
@@ -29,6 +30,8 @@ WINDOW: Final = 10  # seconds
 _EVENTS_A_SAMPLE: Final = 500.0  # at least, on average: two usage requests for 1,000 events
 _SAMPLES_A_SECOND: Final = 20.0  # of the whole fleet, on one item
 _KEPT: Final = 2 * 86_400  # seconds, for the planner that shrinks
+_RISING: Final = 3  # seconds over which a rate that has just risen is looked for
+_LEAST_PART: Final = 0.25  # of the second under way, for it to count
 _MOST_ERROR: Final = 0.35  # standard error of a rate that is good enough to act on, relative to it
 
 
@@ -121,21 +124,42 @@ def _number(value: float) -> str:
 
 
 def demand_of(now: float, windows: Mapping[int, Item], least_seconds: int) -> Demand | None:
-    """Return the fleet's rates at a time, from the windows that are known; None where samples are too few.
+    """Return the fleet's steady rates at a time, from the windows that are known; None where samples are too few.
 
     Averages over the shortest time up to now, of `least_seconds` at least, whose sum can be trusted. The second
     under way counts once half of it has passed.
     """
-    last = int(now) if now % 1 >= 0.5 else int(now) - 1
+    end = now if now % 1 >= 0.5 else float(int(now))
+    last = math.ceil(end) - 1
     begin = min(windows, default=last + 1)
-    for first in range(last - least_seconds + 1, begin - 1, -1):
-        total = _sum(windows, first, last)
-        error = total.variance**0.5 / total.events if total.events > 0 else math.inf
-        if error <= _MOST_ERROR:
-            span = min(now, last + 1) - first
-            rates = (total.table_units / span, total.index_units / span, total.events / span)
-            return Demand(*rates, error)
-    return None
+    spans = range(last - least_seconds + 1, begin - 1, -1)
+    rates = (_rates(windows, first, end) for first in spans)
+    return next((rate for rate in rates if rate is not None), None)
+
+
+def rising_demand_of(now: float, windows: Mapping[int, Item]) -> Demand | None:
+    """Return the highest rates of the last one to three seconds that can be trusted, None where samples are too few.
+
+    For traffic that has just begun, which an average over the silence before it would hide.
+    """
+    ends = [float(int(now))] if now % 1 < _LEAST_PART else [now, float(int(now))]
+    rates = [
+        _rates(windows, math.ceil(end) - seconds, end)
+        for end in ends
+        for seconds in range(1, _RISING + 1)
+    ]
+    trusted = [rate for rate in rates if rate is not None]
+    return max(trusted, key=lambda rate: rate.events, default=None)
+
+
+def _rates(windows: Mapping[int, Item], first: int, end: float) -> Demand | None:
+    """Return the rates from the second `first` to `end`, None where their sum can't be trusted."""
+    total = _sum(windows, first, math.ceil(end) - 1)
+    if total.events <= 0 or total.variance**0.5 > _MOST_ERROR * total.events:
+        return None
+    span = end - first
+    rates = (total.table_units / span, total.index_units / span, total.events / span)
+    return Demand(*rates, total.variance**0.5 / total.events)
 
 
 def _sum(windows: Mapping[int, Item], first: int, last: int) -> Sample:
