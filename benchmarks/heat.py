@@ -23,7 +23,7 @@ from benchmarks.fleet.dynamodb import SimulatedDynamoDB, events_table
 from benchmarks.fleet.virtual_time import VirtualTime
 from benchmarks.fleet.writers import Fleet, Outcome
 from spillway import Mode, Settings
-from spillway.scaling.policy import Growth, GrowthPolicy
+from spillway.scaling.growth import Growth, GrowthPolicy
 from spillway.scaling.report import ScalingKind
 
 _RATE: Final = 10_000.0

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from spillway.keys import Bucket
-from spillway.scaling.policy import Growth
+from spillway.scaling.growth import Growth
 from spillway.sharding import MAX_SHARDS, Mode, is_power_of_two
 
 __all__ = ["Settings", "check_counts"]

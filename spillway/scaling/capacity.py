@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from spillway.scaling.policy import Target
+from spillway.scaling.observation import Target
 from spillway.storage.port import StorageError, ThrottlingReason
 
 __all__ = ["CapacityCheck", "CapacityMetrics", "CapacityUse", "reasons_by"]

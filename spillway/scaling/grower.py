@@ -13,13 +13,9 @@ from typing import Final
 from spillway.layouts.model import GrowthStop, Layout, Snapshot
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
-from spillway.scaling.policy import (
-    Decision,
-    Growth,
-    Observation,
-    ahead_of_demand,
-    on_throttle,
-)
+from spillway.scaling.growth import Growth
+from spillway.scaling.observation import Decision, Observation
+from spillway.scaling.policy import ahead_of_demand, on_throttle
 from spillway.scaling.pressure import Pressure
 from spillway.scaling.recorder import UsageRecorder
 from spillway.scaling.report import Observer, ScalingEvent, ScalingKind

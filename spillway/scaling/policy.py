@@ -5,161 +5,18 @@ shards may share one, so a count is taken to carry a quarter of that a shard (se
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Final
 
-from spillway.sharding import MAX_SHARDS, PARTITION_WCU
+from spillway.scaling.growth import Growth, GrowthPolicy
+from spillway.scaling.observation import Decision, Observation, Side, Stop
+from spillway.sharding import PARTITION_WCU
 
-__all__ = [
-    "Cause",
-    "Decision",
-    "Growth",
-    "GrowthPolicy",
-    "Observation",
-    "Side",
-    "Stop",
-    "Target",
-    "ahead_of_demand",
-    "carried",
-    "on_throttle",
-    "wanted",
-]
+__all__ = ["ahead_of_demand", "carried", "on_throttle", "wanted"]
 
 _SHARDS_A_PARTITION: Final = 4  # headroom for shards that land on the same partition
-_MARGIN: Final = (
-    1.25  # rates of traffic that has just begun are low estimates more often than high ones
-)
+_MARGIN: Final = 1.25  # of rates that have just begun to be counted, most come out low
 _CONCENTRATED: Final = 0.5  # share of the throttled units that makes one key the cause
-
-
-class Target(StrEnum):
-    """What throttles: the table's shards or the index's."""
-
-    TABLE = "table"
-    INDEX = "index"
-
-
-class Cause(StrEnum):
-    """Why DynamoDB throttles, as far as it decides what helps."""
-
-    KEY_RANGE = "key_range"  # a partition: more shards help
-    CAPACITY = "capacity"  # provisioned, on-demand maximum, account: no shard helps
-    UNKNOWN = "unknown"
-
-
-class GrowthPolicy(StrEnum):
-    """How far one growth goes."""
-
-    DEMAND = "demand"  # to what the rate needs
-    DOUBLE = "double"
-    INCREMENT = "increment"  # by one, as the AWS blog does; only where any count is allowed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
-    """Settings of growth; times in seconds.
-
-    Attributes:
-        policy: how far one growth goes; None switches growth by writers off.
-        most_shards: counts never grow beyond it.
-        most_step: factor of one growth at most.
-        cooldown: between two changes of a layout.
-        wait_least, wait_most: bounds of the random wait before a change.
-        wait_shape: 0 draws the wait evenly; above, most draws are late and few early, so that of very many writers
-            about one acts before the others see what it did.
-        fill: share of what a layout carries at which it grows ahead of throttling; None waits for throttling.
-        stop_for: how long growth rests after it was found not to help.
-        patience: how long shards that suffice on paper are given, after a change, to work off what had to wait.
-        sure_after: how long that must have been found before it counts: the record of a rate lags by a second.
-    """
-
-    policy: GrowthPolicy | None = GrowthPolicy.DEMAND
-    most_shards: int = MAX_SHARDS
-    most_step: int = 8
-    cooldown: float = 1.0
-    wait_least: float = 0.0
-    wait_most: float = 0.4
-    wait_shape: float = 8.0
-    fill: float | None = 0.7
-    stop_for: float = 60.0
-    sure_after: float = 1.0
-    patience: float = 3.0
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.most_shards <= MAX_SHARDS:
-            raise ValueError(f"most_shards must be 1 to {MAX_SHARDS}, not {self.most_shards}")
-        if self.most_step < 2:
-            raise ValueError(f"most_step must be 2 or more, not {self.most_step}")
-        if not 0 <= self.wait_least <= self.wait_most:
-            raise ValueError("wait_least must be 0 to wait_most")
-        if self.fill is not None and not 0 < self.fill <= 1:
-            raise ValueError(f"fill must be above 0 and up to 1, not {self.fill}")
-
-    def wait(self, random: float) -> float:
-        """Return a random wait from a number in [0, 1): truncated exponential, rising (Nonnenmacher and Biersack, 1999)."""
-        span = self.wait_most - self.wait_least
-        if self.wait_shape == 0:
-            return self.wait_least + span * random
-        scaled = math.log1p(random * math.expm1(self.wait_shape)) / self.wait_shape
-        return self.wait_least + span * scaled
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """What was observed of the table's shards, or of the index's.
-
-    Attributes:
-        shards: the count in force.
-        demand: write units a second wanted, None where it is not known.
-        throttled: units that key ranges throttled, by shard.
-        key_shares: units of these by sharding key, of events that have one.
-    """
-
-    shards: int
-    demand: float | None = None
-    throttled: Mapping[int, float] = field(default_factory=dict)
-    key_shares: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """What a decision is made from.
-
-    Attributes:
-        table, index: what was observed of either.
-        any_count: random mode: the table's count need not be a power of two.
-        since_change: seconds since the layout last changed.
-    """
-
-    table: Side
-    index: Side
-    any_count: bool = False
-    since_change: float = math.inf
-
-
-class Stop(StrEnum):
-    """Why growth stops although key ranges throttle."""
-
-    HOT_SHARDING_KEY = "hot_sharding_key"  # one key's events share one shard: no count parts them
-    TOO_FEW_PARTITIONS = "too_few_partitions"  # the shards suffice on paper
-    MOST_SHARDS = "most_shards"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What to do: counts to set (None keeps one), or why nothing helps; neither where nothing is to be done."""
-
-    shards: int | None = None
-    index_shards: int | None = None
-    stop: Stop | None = None
-    hot_sharding_keys: tuple[str, ...] = ()
-
-    @property
-    def grows(self) -> bool:
-        """Whether a count changes."""
-        return self.shards is not None or self.index_shards is not None
 
 
 def wanted(demand: float) -> int:

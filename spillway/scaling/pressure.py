@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from spillway.keys import INDEX_PARTITION_KEY, PARTITION_KEY, parse_index_key, parse_partition_key
-from spillway.scaling.policy import Cause, Side
+from spillway.scaling.observation import Cause, Side
 from spillway.storage.port import Item, ThrottledError, ThrottlingReason
 
 __all__ = ["Pressure", "Throttled"]

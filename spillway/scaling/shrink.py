@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from spillway.layouts.model import Layout
-from spillway.scaling.policy import Decision, Growth, wanted
+from spillway.scaling.growth import Growth
+from spillway.scaling.observation import Decision
+from spillway.scaling.policy import wanted
 from spillway.scaling.recorded import UsageWindow, peak_of
 from spillway.scaling.usage import Demand
 

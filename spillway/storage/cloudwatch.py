@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from spillway.keys import INDEX_NAME
 from spillway.scaling.capacity import CapacityMetrics, CapacityUse
-from spillway.scaling.policy import Target
+from spillway.scaling.observation import Target
 from spillway.storage.port import UnreachableError
 
 if TYPE_CHECKING:

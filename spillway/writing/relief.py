@@ -8,7 +8,7 @@ from spillway.backoff import call_until
 from spillway.runtime import Runtime
 from spillway.scaling.capacity import CapacityCheck
 from spillway.scaling.grower import Grower
-from spillway.scaling.policy import Cause
+from spillway.scaling.observation import Cause
 from spillway.scaling.pressure import Pressure, Throttled
 from spillway.storage.port import Call, ThrottledError
 from spillway.writing.prepared import PreparedEvent

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from spillway import Event, Settings, keys
-from spillway.scaling.policy import Growth
+from spillway.scaling.growth import Growth
 from spillway.sharding import routing_hash
 from spillway.timestamps import format_time
 from tests.model import coverage

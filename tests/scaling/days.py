@@ -10,14 +10,9 @@ from typing import Final
 from spillway import Settings
 from spillway.layouts.changes import first_layout, settled, succeeded
 from spillway.layouts.model import Layout
-from spillway.scaling.policy import (
-    Decision,
-    Growth,
-    Observation,
-    Side,
-    ahead_of_demand,
-    carried,
-)
+from spillway.scaling.growth import Growth
+from spillway.scaling.observation import Decision, Observation, Side
+from spillway.scaling.policy import ahead_of_demand, carried
 from spillway.scaling.recorded import UsageWindow
 from spillway.scaling.shrink import Shrink, shrunk
 from spillway.scaling.usage import WINDOW, Sample, sampling_probability

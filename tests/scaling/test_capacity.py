@@ -9,7 +9,7 @@ from botocore.stub import ANY, Stubber
 from heat import Parameters
 from spillway import Settings, keys
 from spillway.scaling.capacity import CapacityCheck, CapacityUse, reasons_by
-from spillway.scaling.policy import Target
+from spillway.scaling.observation import Target
 from spillway.scaling.report import ScalingKind
 from spillway.storage.cloudwatch import capacity_through
 from spillway.storage.port import UnreachableError

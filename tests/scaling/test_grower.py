@@ -8,7 +8,7 @@ from spillway import Mode, Settings
 from spillway.layouts.changes import lowered
 from spillway.layouts.store import LayoutStore
 from spillway.scaling.grower import Grower
-from spillway.scaling.policy import Growth, GrowthPolicy
+from spillway.scaling.growth import Growth, GrowthPolicy
 from spillway.scaling.report import ScalingKind
 from spillway.scaling.usage import Demand, Sample
 from spillway.storage.port import StorageError, ThrottledError, UnreachableError

@@ -15,7 +15,7 @@ from benchmarks.fleet.dynamodb import events_table as fleet_table
 from benchmarks.fleet.writers import BATCH, Fleet
 from heat import Parameters, TableSettings
 from spillway import Event, EventStore, Mode, Settings, WriteResult, keys
-from spillway.scaling.policy import Growth
+from spillway.scaling.growth import Growth
 from spillway.scaling.report import ScalingKind
 from spillway.storage.port import OutcomeUnknownError, ThrottledError, UnreachableError
 from tests.model.atomic_table import EVENTS, LAYOUTS

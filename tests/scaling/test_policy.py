@@ -5,18 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.scaling.policy import (
-    Decision,
-    Growth,
-    GrowthPolicy,
-    Observation,
-    Side,
-    Stop,
-    ahead_of_demand,
-    carried,
-    on_throttle,
-    wanted,
-)
+from spillway.scaling.growth import Growth, GrowthPolicy
+from spillway.scaling.observation import Decision, Observation, Side, Stop
+from spillway.scaling.policy import ahead_of_demand, carried, on_throttle, wanted
 from spillway.sharding import MAX_SHARDS, is_power_of_two
 
 KEYS: Final = ("a", "b", "c")

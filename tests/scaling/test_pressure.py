@@ -1,7 +1,7 @@
 import pytest
 
 from heat.reasons import Reason
-from spillway.scaling.policy import Cause
+from spillway.scaling.observation import Cause
 from spillway.scaling.pressure import Pressure
 from spillway.storage.port import ThrottlingReason
 from tests.scaling.world import INDEX_KEY_RANGE, TABLE_KEY_RANGE, throttled

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from spillway.scaling.policy import Cause
+from spillway.scaling.observation import Cause
 from spillway.scaling.pressure import Pressure
 from spillway.storage.port import (
     OutcomeUnknownError,

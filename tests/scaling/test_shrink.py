@@ -9,14 +9,9 @@ from hypothesis import strategies as st
 from spillway import Settings
 from spillway.layouts.changes import first_layout, settled, succeeded
 from spillway.layouts.model import Layout
-from spillway.scaling.policy import (
-    Decision,
-    Growth,
-    Observation,
-    Side,
-    ahead_of_demand,
-    wanted,
-)
+from spillway.scaling.growth import Growth
+from spillway.scaling.observation import Decision, Observation, Side
+from spillway.scaling.policy import ahead_of_demand, wanted
 from spillway.scaling.recorded import UsageWindow, peak_of
 from spillway.scaling.shrink import Shrink, shrunk
 from spillway.scaling.usage import WINDOW, Sample

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from spillway import Event, EventStore, Mode, Runtime, Settings, keys
-from spillway.scaling.policy import Growth
+from spillway.scaling.growth import Growth
 from spillway.timestamps import format_time, to_datetime
 from tests.soak.journal import Identity, Journal, Tail
 

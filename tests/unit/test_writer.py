@@ -7,7 +7,7 @@ import pytest
 
 from spillway import Event, EventStore, Mode, Settings, WriteResult
 from spillway.keys import EXPIRES, parse_index_key, parse_partition_key, parse_sort_key
-from spillway.scaling.policy import Growth
+from spillway.scaling.growth import Growth
 from spillway.storage.port import Call, RefusedError, ThrottledError
 from tests.support.fakes import NOON
 from tests.support.faults import Fault, FaultyCall, throttled_call
