@@ -43,13 +43,13 @@ class Relief:
     def relieve(self, left: Sequence[PreparedEvent], deadline: float) -> list[PreparedEvent]:
         """Relieve every series that throttles, all at the same time; return the events that are still to be written.
 
-        Begins nothing after `deadline`.
+        Sends nothing after `deadline`.
         """
         by_series: dict[str, list[PreparedEvent]] = {}
         for event in left:
             if isinstance(event.failure, ThrottledError) and event.sent is not None:
                 by_series.setdefault(event.series, []).append(event)
-        if not by_series or self._runtime.monotonic() >= deadline:
+        if not by_series:
             return list(left)
         tasks = [
             partial(self._relieve, series, events, deadline) for series, events in by_series.items()

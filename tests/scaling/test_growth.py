@@ -17,7 +17,12 @@ from heat import Parameters, TableSettings
 from spillway import Event, EventStore, Mode, Settings, WriteResult, keys
 from spillway.scaling.growth import Growth
 from spillway.scaling.report import ScalingKind
-from spillway.storage.port import OutcomeUnknownError, ThrottledError, UnreachableError
+from spillway.storage.port import (
+    OutcomeUnknownError,
+    ThrottledError,
+    ThrottlingReason,
+    UnreachableError,
+)
 from tests.model.atomic_table import EVENTS, LAYOUTS
 from tests.scaling.world import SERIES, TABLE_KEY_RANGE, USAGE, World, events_table
 from tests.support.fakes import one_by_one
@@ -26,6 +31,7 @@ from tests.support.stores import read_all
 T = TypeVar("T")
 
 GREW: Final = ScalingKind.GREW
+PROVISIONED: Final = ThrottlingReason("TableWriteProvisionedThroughputExceeded", "table/events")
 
 
 def _stored(world: World) -> Counter[str]:
@@ -243,14 +249,10 @@ class Unprocessed:
         self.world(operation, {"RequestItems": {EVENTS: done}})
         return {"UnprocessedItems": {EVENTS: left} if left else {}}
 
-    def write(self, count: int, **settings: Any) -> WriteResult:
-        store = EventStore(
-            self,
-            table=EVENTS,
-            layouts=LAYOUTS,
-            settings=Settings(**settings),
-            runtime=self.world.runtime(),
-        )
+    def write(self, count: int) -> WriteResult:
+        """Write for a second, trying again at once."""
+        runtime = replace(self.world.runtime(), random=lambda: 0.0)
+        store = EventStore(self, table=EVENTS, layouts=LAYOUTS, runtime=runtime)
         return store.write(self.world.events(count), timeout=1)
 
 
@@ -267,9 +269,21 @@ def test_what_probes_stored_is_accepted_and_not_written_again() -> None:
 
 def test_probes_are_three_at_most_and_rest_between_two_rounds() -> None:
     world = World()
-    port = Unprocessed(world, share=40)
-    port.write(200)
-    assert 3 <= world.calls["PutItem events"] <= 3 * (1 + 1 / 0.2)
+    Unprocessed(world, share=100).write(200)
+    assert world.calls["BatchWriteItem events"] > 200, "round upon round"
+    assert 3 * 4 <= world.calls["PutItem events"] <= 3 * 5
+
+
+def test_a_probe_that_takes_long_is_followed_by_none_after_the_deadline() -> None:
+    world = World()
+
+    def before(operation: str, _: Mapping[str, Any]) -> None:
+        if operation == "PutItem":
+            world.clock.seconds += 0.6
+
+    world.before = before
+    Unprocessed(world, share=40).write(200)
+    assert world.calls["PutItem events"] == 2
 
 
 def test_a_probe_whose_reply_was_lost_leaves_the_outcome_unknown() -> None:
@@ -304,6 +318,27 @@ def test_old_events_that_throttle_under_a_retired_epoch_grow_nothing() -> None:
     assert world.layout.current.low < "2026-05-10", "they went to the wider epoch"
 
 
+def test_old_events_add_no_pressure_to_the_layout_in_force() -> None:
+    world = World()
+    store = world.store(usage=None)
+    store.write(world.events(1), timeout=1)
+    store.set_layout(SERIES, shards=8, index_shards=8)
+    world.clock.seconds += 3_600
+    batches = itertools.count()
+
+    def before(operation: str, _: Mapping[str, Any]) -> None:
+        if operation == "BatchWriteItem" and (number := next(batches)) < 2:
+            reason = (TABLE_KEY_RANGE, PROVISIONED)[number]
+            raise ThrottledError("ThrottlingException", "", (reason,))
+
+    world.before = before
+    new = world.events(25)
+    old = [structs.replace(event, time=event.time - timedelta(days=30)) for event in new]
+    assert store.write([*old, *new], timeout=10).accepted == 50
+    assert world.counts == (8, 8)
+    assert world.kinds == [ScalingKind.CAPACITY_LIMITED]
+
+
 def test_a_random_layout_draws_new_shards_for_what_throttled_before_it_grew() -> None:
     world = World()
     store = world.store(Settings(mode=Mode.RANDOM), usage=None)
@@ -320,22 +355,36 @@ def test_a_random_layout_draws_new_shards_for_what_throttled_before_it_grew() ->
 
 def test_a_throttled_layout_table_grows_no_series() -> None:
     world = World()
-    store = world.store(Settings(layout_ttl=0, growth=Growth(cooldown=0)), usage=None)
+    store = world.store(Settings(layout_ttl=0), usage=None)
     store.write(world.events(1), timeout=1)
-    reads = 0
+    reads = itertools.count(1)
 
     def before(operation: str, request: Mapping[str, Any]) -> None:
-        nonlocal reads
         if operation == "BatchWriteItem":
-            raise ThrottledError("ThrottlingException", "")
-        if (operation, request.get("TableName")) == ("GetItem", LAYOUTS):
-            reads += 1
-            if reads % 2 == 0:
-                raise ThrottledError("ThrottlingException", "", (TABLE_KEY_RANGE,))
+            raise ThrottledError("ThrottlingException", "", (PROVISIONED,))
+        if (operation, request.get("TableName")) == ("GetItem", LAYOUTS) and next(reads) == 2:
+            raise ThrottledError("ThrottlingException", "", (TABLE_KEY_RANGE,))
 
     world.before = before
     store.write(world.events(10), timeout=5)
+    assert next(reads) > 3
     assert world.counts == (1, 1)
+    assert set(world.kinds) == {ScalingKind.CAPACITY_LIMITED}
+
+
+def test_capacity_is_reported_even_by_a_write_whose_time_is_up() -> None:
+    world = World()
+    store = world.store(usage=None)
+    store.write(world.events(1), timeout=1)
+
+    def before(operation: str, _: Mapping[str, Any]) -> None:
+        if operation == "BatchWriteItem":
+            world.clock.seconds += 2
+            raise ThrottledError("ThrottlingException", "", (PROVISIONED,))
+
+    world.before = before
+    assert store.write(world.events(10), timeout=1).rejected
+    assert world.kinds == [ScalingKind.CAPACITY_LIMITED]
 
 
 def test_many_series_are_relieved_at_the_same_time() -> None:
