@@ -362,12 +362,12 @@ def test_a_throttled_layout_table_grows_no_series() -> None:
     def before(operation: str, request: Mapping[str, Any]) -> None:
         if operation == "BatchWriteItem":
             raise ThrottledError("ThrottlingException", "", (PROVISIONED,))
-        if (operation, request.get("TableName")) == ("GetItem", LAYOUTS) and next(reads) == 2:
+        if (operation, request.get("TableName")) == ("GetItem", LAYOUTS) and next(reads) == 3:
             raise ThrottledError("ThrottlingException", "", (TABLE_KEY_RANGE,))
 
     world.before = before
     store.write(world.events(10), timeout=5)
-    assert next(reads) > 3
+    assert next(reads) > 5
     assert world.counts == (1, 1)
     assert set(world.kinds) == {ScalingKind.CAPACITY_LIMITED}
 
