@@ -38,7 +38,9 @@ _INTERRUPTED: Final = 130  # as shells report a program that Ctrl-C ended
 
 def main() -> int:
     """Run the demo and return its exit code."""
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # Shells start background jobs with Ctrl-C ignored, which Python then leaves so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _run(Display(Console(highlight=False)), _count(os.environ))
     except (ApiError, DemoError, LocalCloudError) as error:
