@@ -1,11 +1,12 @@
 """What the library takes from the outside world: clocks, sleep, randomness, ids and threads, as arguments."""
 
 import random
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import uuid_utils
 
@@ -22,25 +23,50 @@ class Parallel(Protocol):
         ...
 
 
+class _Round(Generic[T]):
+    """Tasks that several threads work off together, each taking one after the other."""
+
+    def __init__(self, tasks: Sequence[Callable[[], T]]) -> None:
+        self._rest = enumerate(tasks)  # handing out its next item is atomic
+        self._results: dict[int, T] = {}
+        self._errors: dict[int, Exception] = {}
+
+    def work(self) -> None:
+        """Carry out tasks until none is left."""
+        for at, task in self._rest:
+            try:
+                self._results[at] = task()
+            except Exception as error:  # noqa: BLE001  every task must have ended before one error leaves
+                self._errors[at] = error
+
+    def outcome(self) -> list[T]:
+        """Return the results in order, or raise the first error."""
+        if self._errors:
+            raise self._errors[min(self._errors)]
+        return [self._results[at] for at in range(len(self._results))]
+
+
 def in_threads(workers: int) -> Parallel:
-    """Return a Parallel over a pool of threads that starts with its first use; one task runs in the caller."""
-    pools: list[Executor] = []
+    """Return a Parallel over a pool of threads that starts with its first use; the caller works, too.
+
+    Each thread takes task after task, since handing every task over costs more than most tasks do.
+    """
+    start = threading.Lock()
+    pools: list[ThreadPoolExecutor] = []
 
     def run(tasks: Sequence[Callable[[], T]], /) -> list[T]:
         if len(tasks) <= 1:
             return [task() for task in tasks]
-        if not pools:
-            pools.append(ThreadPoolExecutor(workers, thread_name_prefix="spillway"))
-        futures = [pools[0].submit(task) for task in tasks[1:]]
-        results, error = [], None
-        for outcome in (tasks[0], *(future.result for future in futures)):
-            try:
-                results.append(outcome())
-            except Exception as raised:  # noqa: BLE001  every task must have ended before one error leaves
-                error = error or raised
-        if error is not None:
-            raise error
-        return results
+        with start:
+            if not pools:
+                pools.append(ThreadPoolExecutor(workers, thread_name_prefix="spillway"))
+        together = _Round(tasks)
+        helpers = [pools[0].submit(together.work) for _ in range(min(workers, len(tasks) - 1))]
+        together.work()
+        for helper in helpers:
+            if not helper.cancel():  # one that has not begun would find nothing left to do
+                helper.result()
+        return together.outcome()
 
     return run
 
@@ -67,4 +93,4 @@ class Runtime:
     sleep: Callable[[float], None] = time.sleep  # noqa: TID251
     random: Callable[[], float] = random.random  # noqa: TID251
     new_id: Callable[[], str] = _uuid7
-    parallel: Parallel = field(default_factory=lambda: in_threads(8))
+    parallel: Parallel = field(default_factory=lambda: in_threads(7))
