@@ -54,8 +54,8 @@ class Contestant:
 
 _CONTESTANTS: Final = (
     Contestant("no sharding", Settings(growth=Growth(policy=None)), 10, 3),
-    Contestant("AWS blog: +1, 60 s", Settings(mode=Mode.RANDOM, growth=_BLOG), 60, 3),
-    Contestant("doubling", Settings(growth=_DOUBLING), 20, 50),
+    Contestant("AWS blog: +1, 60 s", Settings(mode=Mode.RANDOM, growth=_BLOG), 60, 2),
+    Contestant("doubling", Settings(growth=_DOUBLING), 20, 5),
     Contestant("Spillway", Settings(), 15, 50, with_usage=True),
 )
 
