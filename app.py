@@ -57,7 +57,7 @@ def _code(app: App, stage: Stage) -> lambda_.Code:
 def _target(stage: Stage) -> Target:
     if stage.bundle_for_this_machine:
         return Target.this_machine()
-    return Target.aws(python=stage.python, architecture=stage.architecture)
+    return Target.aws(python=stage.functions.python, architecture=stage.functions.architecture)
 
 
 if __name__ == "__main__":

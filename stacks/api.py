@@ -116,7 +116,10 @@ class ServiceApi(Construct):
 
     def _add_stage(self, stage: Stage) -> None:
         access_log = logs.LogGroup(
-            self, "AccessLog", retention=stage.log_retention, removal_policy=stage.removal_policy
+            self,
+            "AccessLog",
+            retention=stage.functions.log_retention,
+            removal_policy=stage.functions.removal_policy,
         )
         apigateway.HttpStage(
             self,

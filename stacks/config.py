@@ -1,17 +1,66 @@
 """Every number of a stage. Nothing else in `stacks` holds a limit, a size or a retention."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from aws_cdk import RemovalPolicy
 from aws_cdk.aws_logs import RetentionDays
 
 from spillway.keys import Bucket
+from stacks.settings import (
+    AlarmRule,
+    AlarmSettings,
+    Capacity,
+    FunctionSettings,
+    OnDemand,
+    Projection,
+    ScalerSettings,
+)
 
-__all__ = ["STAGES", "Stage", "UnknownStageError", "stage_named"]
+__all__ = [
+    "ALARMS",
+    "FUNCTIONS",
+    "ON_DEMAND",
+    "SCALER",
+    "STAGES",
+    "Cache",
+    "Stage",
+    "UnknownStageError",
+    "stage_named",
+]
 
-Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
+ON_DEMAND: Final = OnDemand()
+
+FUNCTIONS: Final = FunctionSettings(
+    memory_mb=1_024,
+    log_retention=RetentionDays.ONE_WEEK,
+    removal_policy=RemovalPolicy.DESTROY,
+)
+
+ALARMS: Final = AlarmSettings(
+    # Writers settle a few throttled writes by themselves, within the second.
+    hot=AlarmRule(threshold=10),
+    still_hot=AlarmRule(threshold=10, periods=15, datapoints=10),
+    reads=AlarmRule(threshold=10, periods=5, datapoints=3),
+    # Auto scaling takes two minutes to see a rise, and about one to follow it.
+    capacity=AlarmRule(threshold=10, periods=5, datapoints=3),
+    account=AlarmRule(threshold=1),
+    back_pressure=AlarmRule(threshold=100, periods=3, datapoints=2),
+    own_tables=AlarmRule(threshold=1, periods=3, datapoints=2),
+    errors=AlarmRule(threshold=1, period=300),
+    throttles=AlarmRule(threshold=1, period=300),
+    server_errors=AlarmRule(threshold=5, period=300),
+    latency=AlarmRule(threshold=5_000, periods=5, datapoints=3),
+)
+
+SCALER: Final = ScalerSettings(
+    every_minutes=1,
+    concurrency=1,
+    retries=1,
+    event_age_seconds=300,
+    failed_days=4,
+)
 
 
 class UnknownStageError(ValueError):
@@ -24,8 +73,28 @@ class UnknownStageError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Cache:
+    """A DAX cluster, and the network that it and the function that reads through it stand in."""
+
+    nodes: int  # three survive the loss of a zone without a pause
+    node_type: str
+    zones: int  # availability zones with a subnet each
+    item_ttl_seconds: int = 10  # of layouts: what DAX adds to the age of what a read sees
+    query_ttl_seconds: int = 30  # of closed ranges of events
+    cidr: str = "10.0.0.0/24"
+    subnet_bits: int = 26  # 59 addresses: a node each, and a few interfaces of functions
+
+    def __post_init__(self) -> None:
+        """Refuse what only a deployment would find wrong."""
+        if not 1 <= self.nodes <= 11:
+            raise ValueError(f"a DAX cluster has 1 to 11 nodes, not {self.nodes}")
+        if min(self.zones, self.item_ttl_seconds, self.query_ttl_seconds) < 1:
+            raise ValueError("zones and TTLs of a cache are 1 or more: a TTL of 0 keeps forever")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Stage:
-    """One environment. All tables are on demand; a name is part of every stack's name."""
+    """One environment. Layouts and usage are on demand; a name is part of every stack's name."""
 
     name: str
 
@@ -35,6 +104,7 @@ class Stage:
     point_in_time_recovery: bool = True
     projection: Projection = "ALL"  # what the index carries besides its keys
     projected: tuple[str, ...] = ()  # attributes, where the projection is INCLUDE
+    capacity: Capacity = ON_DEMAND  # of events and their index
 
     # Events
     bucket: Bucket = Bucket.HOUR  # length of a time bucket in the index's partition key
@@ -44,15 +114,19 @@ class Stage:
     event_retention_days: int = 0  # 0 keeps events
     late_limit_seconds: int = 0  # 0 takes events of any age
 
+    # Cache of eventually consistent reads; None: no DAX, no network, nothing to pay
+    cache: Cache | None = None
+
     # Functions
-    python: str = "3.13"
-    architecture: Literal["arm64", "x86_64"] = "arm64"
+    functions: FunctionSettings = FUNCTIONS
     bundle_for_this_machine: bool = False  # else for AWS Lambda
-    memory_mb: int  # CPU comes with memory: 1,769 MB is one vCPU
-    timeout_seconds: int = 29  # API Gateway gives up at 30; ingest answers within 25
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    log_retention: RetentionDays
     dynamodb_endpoint: str | None = None  # where it is not AWS's own
+
+    # Heat
+    alarms: AlarmSettings = ALARMS
+    scaler: ScalerSettings = SCALER
+    people: tuple[str, ...] = ()  # e-mail addresses that alarms are sent to
 
     # API
     authorizer: bool = True  # AWS_IAM on every route
@@ -63,8 +137,6 @@ class Stage:
         """Refuse settings that only a deployment or the first write would find wrong."""
         if (self.projection == "INCLUDE") != bool(self.projected):
             raise ValueError(f"{self.name}: `projected` goes with projection INCLUDE, and only so")
-        if not 0 < self.timeout_seconds < 30:
-            raise ValueError(f"{self.name}: API Gateway gives up at 30 s: timeout 1 to 29")
         counts = (self.initial_shards, self.initial_index_shards)
         if min(counts) < 1 or (self.mode == "calculated" and any(n & (n - 1) for n in counts)):
             raise ValueError(f"{self.name}: calculated shard counts are powers of two: {counts}")
@@ -76,10 +148,13 @@ _ALL: Final = (
         removal_policy=RemovalPolicy.DESTROY,
         deletion_protection=False,
         # The local cloud runs functions in its own process, whatever runtime they declare.
-        architecture="x86_64",
+        functions=replace(
+            FUNCTIONS,
+            architecture="x86_64",
+            memory_mb=512,
+            log_retention=RetentionDays.ONE_DAY,
+        ),
         bundle_for_this_machine=True,
-        memory_mb=512,
-        log_retention=RetentionDays.ONE_DAY,
         dynamodb_endpoint="http://127.0.0.1:4566",
         authorizer=False,
         requests_per_second=10_000,
@@ -89,8 +164,7 @@ _ALL: Final = (
         name="dev",
         removal_policy=RemovalPolicy.DESTROY,
         deletion_protection=False,
-        memory_mb=1_024,
-        log_retention=RetentionDays.ONE_WEEK,
+        cache=Cache(nodes=1, node_type="dax.t3.small", zones=2),
         requests_per_second=500,
         burst_requests=500,
     ),
@@ -98,8 +172,13 @@ _ALL: Final = (
         name="prod",
         removal_policy=RemovalPolicy.RETAIN,
         deletion_protection=True,
-        memory_mb=1_769,
-        log_retention=RetentionDays.THREE_MONTHS,
+        cache=Cache(nodes=3, node_type="dax.t3.small", zones=3),
+        functions=replace(
+            FUNCTIONS,
+            memory_mb=1_769,
+            log_retention=RetentionDays.THREE_MONTHS,
+            removal_policy=RemovalPolicy.RETAIN,
+        ),
         # An account's default for one region: above it, ask AWS for a higher quota first.
         requests_per_second=10_000,
         burst_requests=5_000,

@@ -8,7 +8,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from stacks.config import Stage
+from stacks.settings import FunctionSettings
 
 __all__ = ["ServiceFunction"]
 
@@ -22,32 +22,34 @@ class ServiceFunction(Construct):
     policy for this would allow writing to every log group of the account.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what differs between functions
         self,
         scope: Construct,
         name: str,
         *,
-        stage: Stage,
+        settings: FunctionSettings,
         code: lambda_.Code,
         environment: Mapping[str, str],
+        concurrency: int | None = None,
     ) -> None:
-        """Build the function with the runtime, size and log retention of the stage."""
+        """Build the function; `concurrency` is reserved for it, and as many run at once at most."""
         super().__init__(scope, name)
         log_group = logs.LogGroup(
-            self, "Logs", retention=stage.log_retention, removal_policy=stage.removal_policy
+            self, "Logs", retention=settings.log_retention, removal_policy=settings.removal_policy
         )
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group.grant_write(self.role)
         self.function = lambda_.Function(
             self,
             "Function",
-            runtime=lambda_.Runtime(f"python{stage.python}", lambda_.RuntimeFamily.PYTHON),
-            architecture=_ARCHITECTURES[stage.architecture],
+            runtime=lambda_.Runtime(f"python{settings.python}", lambda_.RuntimeFamily.PYTHON),
+            architecture=_ARCHITECTURES[settings.architecture],
             handler=f"lambdas.{name}.handler",
             code=code,
             role=self.role,
-            memory_size=stage.memory_mb,
-            timeout=Duration.seconds(stage.timeout_seconds),
+            memory_size=settings.memory_mb,
+            timeout=Duration.seconds(settings.timeout_seconds),
+            reserved_concurrent_executions=concurrency,
             log_group=log_group,
             environment={**environment, "POWERTOOLS_SERVICE_NAME": name},
         )

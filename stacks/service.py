@@ -34,11 +34,12 @@ class ServiceStack(Stack):
             termination_protection=stage.deletion_protection,
         )
         environment = function_environment(stage=stage, storage=storage)
-        self.ingest = ServiceFunction(
-            self, "ingest", stage=stage, code=code, environment=environment
+        self.ingest, self.query, self.admin = (
+            ServiceFunction(
+                self, name, settings=stage.functions, code=code, environment=environment
+            )
+            for name in ("ingest", "query", "admin")
         )
-        self.query = ServiceFunction(self, "query", stage=stage, code=code, environment=environment)
-        self.admin = ServiceFunction(self, "admin", stage=stage, code=code, environment=environment)
         self.api = ServiceApi(
             self,
             "Api",

@@ -36,8 +36,6 @@ def test_only_the_local_stage_has_an_endpoint_of_its_own_and_no_authorizer() -> 
     [
         {"projection": "INCLUDE"},
         {"projected": ("payload",)},
-        {"timeout_seconds": 30},
-        {"timeout_seconds": 0},
         {"initial_shards": 0},
         {"initial_shards": 3},
         {"initial_index_shards": 12},

@@ -1,0 +1,144 @@
+"""The shapes of what a stage decides: capacity, functions, alarms, scaling. Their numbers stand in `config`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from aws_cdk import RemovalPolicy
+from aws_cdk.aws_logs import RetentionDays
+
+__all__ = [
+    "AlarmRule",
+    "AlarmSettings",
+    "Capacity",
+    "FunctionSettings",
+    "OnDemand",
+    "Projection",
+    "Provisioned",
+    "ScaledUnits",
+    "ScalerSettings",
+    "Units",
+]
+
+Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Units:
+    """Capacity units a second; None where nothing is stated."""
+
+    read: int | None = None
+    write: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OnDemand:
+    """Capacity by the request.
+
+    `maximum` bounds the cost, of the table and of the index each: above it requests throttle, and alarms say so.
+    `warm` is what the table is ready for at once. It never decreases and the scaler may raise it, so a template that names
+    it fails to deploy as soon as it names less than there is: leave it out, unless a new table must take a known peak.
+    """
+
+    maximum: Units = Units()
+    warm: Units = Units()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScaledUnits:
+    """Provisioned units a second that Application Auto Scaling keeps between two bounds.
+
+    `target` is the share that shall be in use, in percent. The cooldowns are seconds between two changes of one direction.
+    """
+
+    minimum: int
+    maximum: int
+    target: int = 70
+    cooldown_up: int = 60
+    cooldown_down: int = 300
+
+    def __post_init__(self) -> None:
+        """Refuse what CloudFormation would refuse, minutes later."""
+        if not 0 < self.minimum <= self.maximum:
+            raise ValueError(f"minimum {self.minimum} to maximum {self.maximum} is no range")
+        if not 20 <= self.target <= 90:
+            raise ValueError(f"auto scaling aims at 20 to 90 percent, not {self.target}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provisioned:
+    """Capacity by the hour, auto scaled: of the table and of its index, each by itself.
+
+    Every write of an event is one of the index too, so an index that is short of capacity throttles the table.
+    """
+
+    read: ScaledUnits
+    write: ScaledUnits
+    index_read: ScaledUnits
+    index_write: ScaledUnits
+
+
+Capacity = OnDemand | Provisioned
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FunctionSettings:
+    """What functions run on, and how long their logs are kept."""
+
+    memory_mb: int  # CPU comes with memory: 1,769 MB is one vCPU
+    log_retention: RetentionDays
+    removal_policy: RemovalPolicy  # of the logs
+    timeout_seconds: int = 29  # API Gateway gives up at 30; ingest answers within 25
+    python: str = "3.13"
+    architecture: Literal["arm64", "x86_64"] = "arm64"
+
+    def __post_init__(self) -> None:
+        """Refuse a time that the API would not wait for."""
+        if not 0 < self.timeout_seconds < 30:
+            raise ValueError("API Gateway gives up at 30 s: timeout 1 to 29")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AlarmRule:
+    """When an alarm fires: `datapoints` of the last `periods` reach the threshold."""
+
+    threshold: float
+    period: int = 60  # seconds
+    periods: int = 1
+    datapoints: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what CloudWatch would refuse, or what its metrics of a minute could never feed."""
+        if self.period % 60 or self.period <= 0:
+            raise ValueError(
+                f"these metrics come once a minute: period 60, 120 …, not {self.period}"
+            )
+        if not 0 < self.datapoints <= self.periods:
+            raise ValueError(f"{self.datapoints} of {self.periods} datapoints")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AlarmSettings:
+    """The rules of all alarms, by what they watch; counts are a period's sum."""
+
+    hot: AlarmRule  # key ranges that throttle writes: the scaler's
+    still_hot: AlarmRule  # the same, long enough that the scaler should have helped
+    reads: AlarmRule  # key ranges that throttle reads
+    capacity: AlarmRule  # the table or the index as a whole: provisioned, on-demand maximum
+    account: AlarmRule  # the account's limits
+    back_pressure: AlarmRule  # the index refuses writes to the table
+    own_tables: AlarmRule  # layouts and usage
+    errors: AlarmRule  # of functions, and lost events of the scaler
+    throttles: AlarmRule  # of functions
+    server_errors: AlarmRule  # 5xx
+    latency: AlarmRule  # p99 in milliseconds
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScalerSettings:
+    """What the scaler function may do, and how often it looks."""
+
+    every_minutes: int  # how often it looks by itself
+    concurrency: int  # reserved: a storm of alarms waits its turn
+    retries: int  # of an event that failed; the schedule looks again anyway
+    event_age_seconds: int  # an alarm that waited longer is the schedule's
+    failed_days: int  # that failed events are kept
