@@ -1,4 +1,4 @@
-"""Which keys a partition's traffic went to: an even sample over time, and the cut that divides it best."""
+"""Where in a partition its traffic went: an even sample over time, and the cut that divides it best."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -13,46 +13,47 @@ Where = tuple[Any, ...]
 
 
 class Observations:
-    """The key of every n-th unit, n doubling whenever the sample is full: even over time, bounded in memory."""
+    """The position of every n-th unit, n doubling whenever the sample is full: even over time, bounded in memory."""
 
-    __slots__ = ("_least_stride", "credit", "keys", "stride")
+    __slots__ = ("_least_stride", "credit", "places", "stride")
 
     def __init__(self, stride: float) -> None:
-        self.keys: list[tuple[str, Any]] = []  # partition key, comparable sort key, oldest first
-        self.stride = self._least_stride = stride  # units from one kept key to the next
-        self.credit = 0.0  # units since the last key; callers look when it reaches the stride
+        self.places: list[Where] = []  # oldest first
+        self.stride = self._least_stride = stride  # units from one kept position to the next
+        self.credit = 0.0  # units since the last one; callers look when it reaches the stride
 
-    def add(self, partition_key: str, sort_key: Any) -> None:
-        """Keep a key."""
+    def add(self, place: Where) -> None:
+        """Keep a position."""
         self.credit %= self.stride
-        self.keys.append((partition_key, sort_key))
-        if len(self.keys) >= _MOST:
-            del self.keys[::2]
+        self.places.append(place)
+        if len(self.places) >= _MOST:
+            del self.places[::2]
             self.stride *= 2
 
-    def inherit(self, parent: "Observations", is_mine: Callable[[str, Any], bool]) -> None:
-        """Take over from a parent the keys that are now here."""
-        self.keys = [key for key in parent.keys if is_mine(*key)]
+    def inherit(self, parent: "Observations", is_mine: Callable[[Where], bool]) -> None:
+        """Take over from a parent the positions that are now here."""
+        self.places = [place for place in parent.places if is_mine(place)]
         self.stride = parent.stride
 
     def clear(self) -> None:
         """Forget all."""
-        self.keys.clear()
+        self.places.clear()
         self.stride = self._least_stride
         self.credit = 0.0
 
 
 def best_cut(
-    observed: Observations, place: Callable[[str, Any], Where], least_share: float
+    observed: Observations, least_share: float, *, between_keys: bool = False
 ) -> tuple[Where, float] | None:
     """Return the position that best halves the traffic seen, and the share left of it; None where none does.
 
     The cut is chosen by the older half of the sample and must also divide the newer half: neither one hot
     item nor a sort key that only ever grows passes. `least_share` is what each side must get of both.
+    With `between_keys` the cut divides no collection.
     """
-    if len(observed.keys) < _LEAST:
+    if len(observed.places) < _LEAST:
         return None
-    places = [place(*key) for key in observed.keys]
+    places = [place[:1] for place in observed.places] if between_keys else observed.places
     older, newer = places[: len(places) // 2], places[len(places) // 2 :]
     cut, share = _halving(sorted(older))
     later = sum(where < cut for where in newer) / len(newer)

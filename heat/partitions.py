@@ -98,9 +98,7 @@ class Partition:
     def stay_hot(self, parent: "Partition", high: Position) -> None:
         """Go on being hot since when the parent was: its split had another reason."""
         self.hot_since, self.split_at = parent.hot_since, parent.split_at
-        self.observed.inherit(
-            parent.observed, lambda key, sort: self.low <= position(key, sort) < high
-        )
+        self.observed.inherit(parent.observed, lambda place: self.low <= place < high)
 
 
 class Partitions:

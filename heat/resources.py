@@ -12,7 +12,7 @@ from heat.insights import Insights
 from heat.meters import Meter
 from heat.observations import best_cut
 from heat.parameters import Parameters
-from heat.partitions import Partition, Partitions, Position, position
+from heat.partitions import Partition, Partitions, Position
 from heat.rates import Rates
 from heat.reasons import Cause, Throttle
 from heat.settings import Throughput
@@ -178,8 +178,8 @@ class Resource:
         )
 
     def _cut(self, partition: Partition) -> tuple[Position, float] | None:
-        place = position if self.divides_collections else _collection
-        found = best_cut(partition.observed, place, self._context.limits.split_least_share)
+        least_share = self._context.limits.split_least_share
+        found = best_cut(partition.observed, least_share, between_keys=not self.divides_collections)
         if found is None or not partition.low < found[0] < self.partitions.high(partition):
             return None
         return found
@@ -201,7 +201,3 @@ class Resource:
 
 def _owing(partitions: Iterable[Partition]) -> Iterable[Partition]:
     return (part for part in partitions if part.write.tokens < 0)
-
-
-def _collection(partition_key: str, _sort_key: object) -> Position:
-    return position(partition_key)

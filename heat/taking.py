@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from heat.charges import SCAN, Charge, Sums, by_partition
-from heat.partitions import Partition
+from heat.partitions import Partition, position
 from heat.resources import Resource
 
 __all__ = ["Totals", "take_reads", "take_summed_writes", "take_writes", "totals_of"]
@@ -73,7 +73,7 @@ def _observe(partition: Partition, units: float, charges: Iterable[Charge]) -> N
         if where is partition:
             credit += some
             if credit >= observed.stride and key != SCAN:
-                observed.add(key, sort)
+                observed.add(position(key, sort))
                 return
 
 

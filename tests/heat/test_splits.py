@@ -105,7 +105,7 @@ def test_growth_of_the_table_does_not_start_a_hot_partitions_clock_again() -> No
     after = heat.resource(TABLE).partitions.find("hot", "0")
     assert after is not before
     assert after.split_at == before.split_at is not None
-    assert len(after.observed.keys) == len(before.observed.keys) > 0
+    assert len(after.observed.places) == len(before.observed.places) > 0
 
 
 def test_splits_raise_what_a_spread_key_can_take() -> None:
