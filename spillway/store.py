@@ -83,7 +83,8 @@ class EventStore:
         self._layouts = LayoutSource(call, layouts, self._settings, runtime, lagging=lagging)
         recorder = None
         if usage is not None:
-            recorder = UsageRecorder(call, usage, runtime.now, runtime.random)
+            units = self._settings.growth.partition_wcu
+            recorder = UsageRecorder(call, usage, runtime.now, runtime.random, units)
         grower = Grower(self._layouts, recorder, self._settings.growth, runtime, observe)
         check = None if capacity is None else CapacityCheck(capacity, runtime.monotonic)
         self._writer = Writer(call, table, self._layouts, grower, self._settings, runtime, check)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spillway.sharding import MAX_SHARDS
+from spillway.sharding import MAX_SHARDS, PARTITION_WCU
 
 __all__ = ["Growth", "GrowthPolicy"]
 
@@ -31,6 +31,7 @@ class Growth:
             about one acts before the others see what it did.
         fill: share of what a layout carries at which it grows ahead of throttling; None waits for throttling.
         stop_for: how long growth rests after it was found not to help.
+        partition_wcu: write units a second of one partition: DynamoDB's own, unless a local cloud is scaled down.
         patience: how long shards that suffice on paper are given, after a change, to work off what had to wait.
         sure_after: how long that must have been found before it counts: the record of a rate lags by a second.
     """
@@ -46,10 +47,13 @@ class Growth:
     stop_for: float = 60.0
     sure_after: float = 1.0
     patience: float = 3.0
+    partition_wcu: float = PARTITION_WCU
 
     def __post_init__(self) -> None:
         if not 1 <= self.most_shards <= MAX_SHARDS:
             raise ValueError(f"most_shards must be 1 to {MAX_SHARDS}, not {self.most_shards}")
+        if self.partition_wcu <= 0:
+            raise ValueError(f"partition_wcu must be above 0, not {self.partition_wcu}")
         if self.most_step < 2:
             raise ValueError(f"most_step must be 2 or more, not {self.most_step}")
         if not 0 <= self.wait_least <= self.wait_most:

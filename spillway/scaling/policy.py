@@ -1,7 +1,7 @@
 """The scaling policy: pure functions from what was observed to what to do. Writer, scaler and simulations share it.
 
-Rates are write units a second of *distinct* events: retries are not demand. A partition takes 1,000 a second, and several
-shards may share one, so a count is taken to carry a quarter of that a shard (see `spillway.sharding`).
+Rates are write units a second of *distinct* events: retries are not demand. A partition takes 1,000 a second
+(`Growth.partition_wcu`), and several shards may share one, so a count is taken to carry a quarter of that a shard.
 """
 
 import math
@@ -16,17 +16,18 @@ __all__ = ["ahead_of_demand", "carried", "on_throttle", "wanted"]
 
 _SHARDS_A_PARTITION: Final = 4  # headroom for shards that land on the same partition
 _MARGIN: Final = 1.25  # of rates that have just begun to be counted, most come out low
+_BEYOND: Final = 1.001  # of a partition's rate: just more than one partition takes
 _CONCENTRATED: Final = 0.5  # share of the throttled units that makes one key the cause
 
 
-def wanted(demand: float) -> int:
-    """Return the shards that carry a demand in units a second: four for each 1,000, up to a power of two."""
-    return _power_of_two(_SHARDS_A_PARTITION * demand / PARTITION_WCU)
+def wanted(demand: float, partition_wcu: float = PARTITION_WCU) -> int:
+    """Return the shards that carry a demand in units a second: four a partition's rate, up to a power of two."""
+    return _power_of_two(_SHARDS_A_PARTITION * demand / partition_wcu)
 
 
-def carried(shards: int) -> float:
+def carried(shards: int, partition_wcu: float = PARTITION_WCU) -> float:
     """Return the units a second that a count is taken to carry."""
-    return max(PARTITION_WCU, shards * PARTITION_WCU / _SHARDS_A_PARTITION)
+    return max(partition_wcu, shards * partition_wcu / _SHARDS_A_PARTITION)
 
 
 def ahead_of_demand(seen: Observation, growth: Growth) -> Decision:
@@ -42,9 +43,10 @@ def ahead_of_demand(seen: Observation, growth: Growth) -> Decision:
 def _ahead(side: Side, growth: Growth, *, any_count: bool) -> int | None:
     if side.demand is None or growth.fill is None:
         return None
-    if side.demand <= growth.fill * carried(side.shards):
+    if side.demand <= growth.fill * carried(side.shards, growth.partition_wcu):
         return None
-    return _step(side, wanted(side.demand / growth.fill), growth, any_count=any_count)
+    needed = _wanted(side.demand / growth.fill, growth)
+    return _step(side, needed, growth, any_count=any_count)
 
 
 def on_throttle(seen: Observation, growth: Growth) -> Decision:
@@ -71,7 +73,7 @@ def _beside(side: Side, growth: Growth, seen: Observation) -> int | None:
     if side.throttled:
         return None
     if side is seen.index and side.demand is None:
-        side = replace(side, demand=PARTITION_WCU + 1)
+        side = replace(side, demand=_BEYOND * growth.partition_wcu)
     return _ahead(side, growth, any_count=seen.any_count and side is seen.table)
 
 
@@ -82,9 +84,9 @@ def _relieved(
     if not side.throttled:
         return None
     # What throttles wants more than one partition gives.
-    needed = wanted(max(_MARGIN * (side.demand or 0.0), PARTITION_WCU + 1))
+    needed = _wanted(max(_MARGIN * (side.demand or 0.0), _BEYOND * growth.partition_wcu), growth)
     grown = _step(side, max(2 * side.shards, needed), growth, any_count=any_count)
-    enough = 2 if side.demand is None else wanted(side.demand)
+    enough = 2 if side.demand is None else _wanted(side.demand, growth)
     # One request may hold one key's events only, so what it shows counts once the shards suffice for the fleet. Chosen
     # at random, shards know no keys.
     at_its_end = side.shards > 1 and (side.shards >= enough or grown is None)
@@ -95,6 +97,10 @@ def _relieved(
     if side.demand is not None and side.shards >= 2 * enough:
         return Stop.TOO_FEW_PARTITIONS
     return Stop.MOST_SHARDS if grown is None else grown
+
+
+def _wanted(demand: float, growth: Growth) -> int:
+    return wanted(demand, growth.partition_wcu)
 
 
 def _hot_keys(side: Side) -> tuple[str, ...]:

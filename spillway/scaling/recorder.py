@@ -15,6 +15,7 @@ from spillway.scaling.usage import (
     sampling_probability,
     window_of,
 )
+from spillway.sharding import PARTITION_WCU
 from spillway.storage.port import Call, StorageError
 
 __all__ = ["UsageRecorder"]
@@ -31,12 +32,18 @@ class UsageRecorder:
     """
 
     def __init__(
-        self, call: Call, table: str, now: Callable[[], float], random: Callable[[], float]
+        self,
+        call: Call,
+        table: str,
+        now: Callable[[], float],
+        random: Callable[[], float],
+        partition_wcu: float = PARTITION_WCU,
     ) -> None:
         self._call = call
         self._table = table
         self._now = now
         self._random = random
+        self._partition_wcu = partition_wcu
         self._rates: dict[str, tuple[float, float]] = {}  # events a second, and when that was known
         self.failures = 0
 
@@ -47,7 +54,7 @@ class UsageRecorder:
         three seconds at least, and None in the first seconds of a window.
         """
         now = self._now()
-        probability = sampling_probability(events, self._rate(series, now))
+        probability = sampling_probability(events, self._rate(series, now), self._partition_wcu)
         if self._random() >= probability:
             return None
         sample = measure().taken_with(probability)

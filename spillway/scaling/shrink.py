@@ -73,7 +73,8 @@ def shrunk(
     )
 
     def needed(recently: float, at_most: float) -> int:
-        return max(wanted(recently / fill), wanted(at_most / fill) // settings.most_below)
+        now_needed = wanted(recently / fill, growth.partition_wcu)
+        return max(now_needed, wanted(at_most / fill, growth.partition_wcu) // settings.most_below)
 
     current, step = layout.current, settings.most_step
     table = max(needed(recent.table_units, peak.table_units), settings.least_shards)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spillway.keys import USAGE_EXPIRES, USAGE_KEY, USAGE_SORT_KEY
+from spillway.sharding import PARTITION_WCU
 from spillway.storage.port import Item
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 WINDOW: Final = 10  # seconds
-_EVENTS_A_SAMPLE: Final = 500.0  # at least, on average: two usage requests for 1,000 events
+_SECONDS_A_SAMPLE: Final = 0.5  # of what one partition takes: 500 events
 _SAMPLES_A_SECOND: Final = 20.0  # of the whole fleet, on one item
 _KEPT: Final = 2 * 86_400  # seconds, for the planner that shrinks
 _RISING: Final = 3  # seconds over which a rate that has just risen is looked for
@@ -71,9 +72,14 @@ class Demand:
         return Demand(self.table_units * share, self.index_units * share, self.events * share)
 
 
-def sampling_probability(events: int, events_a_second: float) -> float:
-    """Return the probability with which a write of so many events is recorded, by the rate that is known of the series."""
-    most = min(1.0, events / _EVENTS_A_SAMPLE)
+def sampling_probability(
+    events: int, events_a_second: float, partition_wcu: float = PARTITION_WCU
+) -> float:
+    """Return the probability with which a write of so many events is recorded, by the rate that is known of the series.
+
+    At most one sample for half a second of what a partition takes, on average: two requests for 1,000 events.
+    """
+    most = min(1.0, events / (_SECONDS_A_SAMPLE * partition_wcu))
     if events_a_second <= 0:
         return most
     return min(most, _SAMPLES_A_SECOND * events / events_a_second)

@@ -52,6 +52,19 @@ def test_four_shards_carry_the_rate_of_one_partition(demand: float, shards: int)
     assert wanted(demand) == shards
 
 
+@given(observations, growths, st.integers(-10, 4).map(lambda power: 2.0**power))
+def test_smaller_partitions_decide_as_whole_ones_do_at_rates_as_much_smaller(
+    seen: Observation, growth: Growth, scale: float
+) -> None:
+    def scaled(side: Side) -> Side:
+        return replace(side, demand=None if side.demand is None else side.demand * scale)
+
+    smaller = replace(growth, partition_wcu=growth.partition_wcu * scale)
+    small = replace(seen, table=scaled(seen.table), index=scaled(seen.index))
+    assert ahead_of_demand(small, smaller) == ahead_of_demand(seen, growth)
+    assert on_throttle(small, smaller) == on_throttle(seen, growth)
+
+
 @given(counts)
 def test_a_count_carries_what_it_is_wanted_for(shards: int) -> None:
     assert wanted(carried(shards)) == max(4, shards)
