@@ -10,6 +10,8 @@ from msgspec import UNSET
 
 from lambdas.api.errors import answer_json
 from lambdas.api.types import (
+    Counts,
+    DecisionOutput,
     EpochOutput,
     ErrorBody,
     EventOutput,
@@ -20,7 +22,7 @@ from lambdas.api.types import (
 )
 from spillway import Event, Page, Rejected, WriteResult
 from spillway.keys import parse_sort_key
-from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout
+from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout, LayoutDecision
 from spillway.reading.stream import Record
 from spillway.timestamps import format_epoch, format_time
 
@@ -128,6 +130,7 @@ def answer_layout(layout: Layout) -> Response[Any]:
         epochs=[_epoch(epoch) for epoch in layout.epochs],
         shard_history=list(layout.history),
         growth_stopped=None if layout.stop is None else _stop(layout.stop),
+        decisions=[_decision(each) for each in layout.decisions],
     )
     return answer_json(HTTPStatus.OK, answer)
 
@@ -138,6 +141,20 @@ def _stop(stop: GrowthStop) -> GrowthStopOutput:
         at=format_epoch(stop.at),
         hot_sharding_keys=list(stop.hot_sharding_keys),
     )
+
+
+def _decision(decision: LayoutDecision) -> DecisionOutput:
+    return DecisionOutput(
+        at=format_epoch(decision.at),
+        before=_counts(*decision.before),
+        after=_counts(*decision.after),
+        why=decision.why,
+        evidence=decision.evidence,
+    )
+
+
+def _counts(shards: int, index_shards: int) -> Counts:
+    return Counts(number_of_shards=shards, index_shards=index_shards)
 
 
 def _epoch(epoch: Epoch) -> EpochOutput:

@@ -15,7 +15,14 @@ _METRICS: Final = {
     ScalingKind.LOST_RACE: "LayoutRacesLost",
     ScalingKind.STOPPED: "GrowthStopped",
     ScalingKind.CAPACITY_LIMITED: "CapacityLimited",
+    ScalingKind.SHRANK: "LayoutsShrunk",
+    ScalingKind.WARMED: "WarmThroughputRaised",
+    ScalingKind.PROVISIONED: "ProvisionedThroughputRaised",
+    ScalingKind.AT_BOUND: "CapacityBoundReached",
+    ScalingKind.READS_THROTTLED: "ReadsThrottled",
+    ScalingKind.LAYOUTS_THROTTLED: "LayoutTableThrottled",
 }
+_DRY_RUN: Final = "DecisionsNotCarriedOut"
 
 
 class ScalingLog:
@@ -29,7 +36,8 @@ class ScalingLog:
         """Note one event of the request under way."""
         details: dict[str, Any] = {key: value for key, value in asdict(event).items() if value}
         self._logger.info("scaling", extra={"scaling": details})
-        self._metrics.add_metric(_METRICS[event.kind], MetricUnit.Count, 1)
+        name = _DRY_RUN if event.dry_run else _METRICS[event.kind]
+        self._metrics.add_metric(name, MetricUnit.Count, 1)
         if event.hot_sharding_keys:
             count = len(event.hot_sharding_keys)
             self._metrics.add_metric("HotShardingKeys", MetricUnit.Count, count)

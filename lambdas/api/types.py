@@ -193,6 +193,23 @@ class GrowthStopOutput(Struct, frozen=True, kw_only=True):
     hot_sharding_keys: list[ShardingKey]
 
 
+class Counts(Struct, frozen=True, kw_only=True):
+    """Shard counts of table and index."""
+
+    number_of_shards: Count
+    index_shards: Count
+
+
+class DecisionOutput(Struct, frozen=True, kw_only=True, rename={"before": "from", "after": "to"}):
+    """When and why a layout changed, and on what evidence; equal counts: something else was done about it."""
+
+    at: Time
+    before: Counts
+    after: Counts
+    why: str
+    evidence: str
+
+
 class LayoutAnswer(Struct, frozen=True, kw_only=True):
     """The shard counts in force for a series, and every epoch of its past."""
 
@@ -204,6 +221,9 @@ class LayoutAnswer(Struct, frozen=True, kw_only=True):
     epochs: list[EpochOutput]
     shard_history: Annotated[list[str], Meta(examples=[["1561758912.000:1"]])]
     growth_stopped: GrowthStopOutput | None
+    decisions: Annotated[
+        list[DecisionOutput], Meta(description="The last 20, of writers, scaler and operators")
+    ]
 
 
 class Deleted(Struct, frozen=True, kw_only=True):

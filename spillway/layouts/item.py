@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from spillway.keys import LAYOUT_INDEX_KEY, LAYOUT_KEY, Bucket
-from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout
+from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout, LayoutDecision
 from spillway.sharding import Mode
 from spillway.storage.port import Item
 
@@ -30,6 +30,8 @@ def encode_layout(layout: Layout) -> Item:
     }
     if layout.history:
         item["shard_history"] = {"SS": list(layout.history)}
+    if layout.decisions:
+        item["decisions"] = {"L": [{"M": _encode_decision(each)} for each in layout.decisions]}
     if max(current.shards, current.index_shards) > 1:
         item[LAYOUT_INDEX_KEY] = {"S": "yes"}
     return item
@@ -47,6 +49,9 @@ def decode_layout(item: Item) -> Layout:
         epochs=epochs,
         history=tuple(sorted(item.get("shard_history", {}).get("SS", ()))),
         stop=_decode_stop(item),
+        decisions=tuple(
+            _decode_decision(each["M"]) for each in item.get("decisions", {}).get("L", ())
+        ),
     )
 
 
@@ -68,6 +73,38 @@ def _decode_stop(item: Item) -> GrowthStop | None:
         at=float(fields["at"]["N"]),
         hot_sharding_keys=tuple(key["S"] for key in keys),
     )
+
+
+def _encode_decision(decision: LayoutDecision) -> Item:
+    fields: Item = {
+        "at": {"N": f"{decision.at:.3f}"},
+        "from": {"S": _counts(decision.before)},
+        "to": {"S": _counts(decision.after)},
+        "why": {"S": decision.why},
+    }
+    if decision.evidence:
+        fields["evidence"] = {"S": decision.evidence}
+    return fields
+
+
+def _decode_decision(fields: dict[str, Any]) -> LayoutDecision:
+    return LayoutDecision(
+        at=float(fields["at"]["N"]),
+        before=_parse_counts(fields["from"]["S"]),
+        after=_parse_counts(fields["to"]["S"]),
+        why=fields["why"]["S"],
+        evidence=fields["evidence"]["S"] if "evidence" in fields else "",
+    )
+
+
+def _counts(counts: tuple[int, int]) -> str:
+    """Return counts in short, shards and index shards: `8/4`."""
+    return f"{counts[0]}/{counts[1]}"
+
+
+def _parse_counts(text: str) -> tuple[int, int]:
+    shards, _, index_shards = text.partition("/")
+    return int(shards), int(index_shards)
 
 
 def _encode_epoch(epoch: Epoch) -> Item:

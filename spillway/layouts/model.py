@@ -11,7 +11,7 @@ from spillway.keys import Bucket
 from spillway.sharding import Mode, shard_of
 from spillway.timestamps import format_epoch
 
-__all__ = ["OPEN", "START", "Epoch", "GrowthStop", "Layout", "Snapshot"]
+__all__ = ["OPEN", "START", "Epoch", "GrowthStop", "Layout", "LayoutDecision", "Snapshot"]
 
 START: Final = ""  # sorts before every time: the first epoch has no least time
 OPEN: Final = "~"  # sorts after every time: no greatest time is fixed yet
@@ -73,10 +73,21 @@ class GrowthStop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LayoutDecision:
+    """When (epoch seconds) the counts of a layout changed, from what to what (shards, index shards), why, and by what evidence."""
+
+    at: float
+    before: tuple[int, int]
+    after: tuple[int, int]
+    why: str
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """All epochs of a series, oldest first, as one item holds them under one `version`.
 
-    `history` is for people: `(epoch seconds, shards)` of each change of the table's count. `stop` is the last finding
+    `history` and `decisions` are for people: `(epoch seconds, shards)` of each change of the table's count, and what led to the last changes. `stop` is the last finding
     that growth does not help; it is not part of what `version` guards.
     """
 
@@ -86,6 +97,7 @@ class Layout:
     epochs: tuple[Epoch, ...]
     history: tuple[str, ...] = ()
     stop: GrowthStop | None = None
+    decisions: tuple[LayoutDecision, ...] = ()
 
     @property
     def current(self) -> Epoch:

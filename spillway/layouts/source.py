@@ -5,9 +5,10 @@ from typing import Final
 
 from spillway.layouts.cache import LayoutCache
 from spillway.layouts.changes import lowered, succeeded
+from spillway.layouts.decisions import BY_HAND, Reason, noted, remarked
 from spillway.layouts.lagging import LaggingLayouts
 from spillway.layouts.model import GrowthStop, Layout, Snapshot
-from spillway.layouts.store import LayoutStore
+from spillway.layouts.store import Change, LayoutStore
 from spillway.runtime import Runtime
 from spillway.settings import Settings
 from spillway.storage.port import Call, StorageError
@@ -93,28 +94,31 @@ class LayoutSource:
 
         Two changes where there is one: the succession, and the close of the epoch that it retires.
         """
-
-        def change(layout: Layout, now: float) -> Layout:
-            return succeeded(layout, self._settings, now, shards=shards, index_shards=index_shards)
-
-        self._kept(self._store.change(series, change))
+        self._kept(self._store.change(series, self._succession(shards, index_shards, BY_HAND)))
         return self._kept(self._store.settle(series))
 
-    def grow(
-        self, snapshot: Snapshot, *, shards: int | None, index_shards: int | None
+    def try_set_counts(
+        self, snapshot: Snapshot, reason: Reason, *, shards: int | None, index_shards: int | None
     ) -> Snapshot | None:
         """Begin an epoch with these counts unless the layout has changed since the snapshot; None where it has."""
-        series = snapshot.layout.series
-
-        def change(layout: Layout, now: float) -> Layout:
-            return succeeded(layout, self._settings, now, shards=shards, index_shards=index_shards)
-
-        grown = self._store.try_change(snapshot, change)
-        if grown is None:
+        succession = self._succession(shards, index_shards, reason)
+        changed = self._store.try_change(snapshot, succession)
+        if changed is None:
             return None
-        with suppress(StorageError):  # it has grown: whoever loads it later settles it
-            grown = self._store.settle(series)
-        return self._kept(grown)
+        with suppress(StorageError):  # it has changed: whoever loads it later settles it
+            changed = self._store.settle(snapshot.layout.series)
+        return self._kept(changed)
+
+    def _succession(self, shards: int | None, index_shards: int | None, reason: Reason) -> Change:
+        def change(layout: Layout, now: float) -> Layout:
+            after = succeeded(layout, self._settings, now, shards=shards, index_shards=index_shards)
+            return noted(layout, after, reason)
+
+        return change
+
+    def remark(self, series: str, reason: Reason) -> None:
+        """Note a decision about a series that leaves its layout as it is."""
+        self._store.change(series, lambda layout, now: remarked(layout, now, reason))
 
     def note_stop(self, series: str, stop: GrowthStop) -> None:
         """Note on the layout, for all writers and for people, that growth does not help."""

@@ -4,23 +4,24 @@ Whoever throttles waits a short random time, then reads the layout anew. If some
 else it reads the fleet's demand, decides, and changes the layout on the version it has just read.
 """
 
-import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from spillway.layouts.model import GrowthStop, Layout, Snapshot
+from spillway.layouts.decisions import Reason
+from spillway.layouts.model import Layout
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
+from spillway.scaling.enactor import Enactor, evidence_of
 from spillway.scaling.growth import Growth
 from spillway.scaling.observation import Decision, Observation
 from spillway.scaling.policy import ahead_of_demand, on_throttle
 from spillway.scaling.pressure import Pressure
 from spillway.scaling.recorder import UsageRecorder
 from spillway.scaling.report import Observer, ScalingEvent, ScalingKind
+from spillway.scaling.rest import cooldown_left, is_stopped
 from spillway.scaling.usage import Demand
-from spillway.sharding import Mode
 from spillway.storage.port import StorageError
 
 __all__ = ["Grower"]
@@ -67,15 +68,18 @@ class Grower:
         if not self._wait(seen, deadline):
             return
         snapshot = self.layouts.reload(series)
-        if snapshot.layout.version != seen.version or self._is_stopped(snapshot.layout):
+        if snapshot.layout.version != seen.version or is_stopped(
+            snapshot.layout, self.growth.stop_for, self.runtime.now()
+        ):
             return
         demand = self.recorder.demand(series) if self.recorder else None
-        seen_now = self._observation(snapshot.layout, pressure, demand)
-        decision = on_throttle(seen_now, self.growth)
+        observed = self._observed(snapshot.layout, pressure, demand)
+        decision = on_throttle(observed, self.growth)
         if decision.grows:
-            self._grow(snapshot, decision, "throttled")
+            self._enactor.change(snapshot, decision, Reason("throttled", evidence_of(observed)))
         elif decision.stop is not None and self._is_sure(snapshot.layout):
-            self._stop(snapshot.layout, decision)
+            self._enactor.stop(snapshot.layout, decision, evidence_of(observed))
+            self._doubts.pop(series, None)
 
     def report_capacity(self, series: str, pressure: Pressure) -> None:
         """Tell that capacity limits a series, which no shard adds to; until that is over it does not grow ahead either."""
@@ -104,11 +108,22 @@ class Grower:
         rising = self.recorder.demand(series) if self.recorder else None
         if rising is not None and rising.events > demand.events:
             demand = rising
-        self._grow(snapshot, self._ahead(snapshot.layout, demand), "ahead of demand")
+        decision = self._ahead(snapshot.layout, demand)
+        if decision.grows:
+            observed = self._observed(snapshot.layout, Pressure(), demand)
+            self._enactor.change(
+                snapshot, decision, Reason("ahead of demand", evidence_of(observed))
+            )
 
     def _ahead(self, layout: Layout, demand: Demand) -> Decision:
-        seen = self._observation(layout, Pressure(), demand.surely)
-        return ahead_of_demand(seen, self.growth)
+        return ahead_of_demand(self._observed(layout, Pressure(), demand.surely), self.growth)
+
+    def _observed(self, layout: Layout, pressure: Pressure, demand: Demand | None) -> Observation:
+        return pressure.observation(layout, demand, self.runtime.now())
+
+    @property
+    def _enactor(self) -> Enactor:
+        return Enactor(self.layouts, self.observe, self.runtime.now)
 
     def _alone(self, series: str, work: Callable[[], None]) -> None:
         """Run work unless another thread is at it for the series; storage failures pass."""
@@ -133,12 +148,7 @@ class Grower:
         return True
 
     def _cooldown(self, layout: Layout) -> float:
-        """Return seconds until the layout may change again; a layout that never changed may at once."""
-        if layout.version == 1:
-            return 0.0
-        passed = self.runtime.now() - layout.last_updated
-        # Clocks differ: whoever changed it may be ahead.
-        return min(max(0.0, self.growth.cooldown - passed), self.growth.cooldown)
+        return cooldown_left(layout, self.growth.cooldown, self.runtime.now())
 
     def _is_limited(self, series: str) -> bool:
         since = self._limited.get(series)
@@ -149,11 +159,6 @@ class Grower:
         self._limited.pop(series, None)
         return False
 
-    def _is_stopped(self, layout: Layout) -> bool:
-        if layout.stop is None or layout.stop.at < layout.last_updated:
-            return False
-        return self.runtime.now() - layout.stop.at < self.growth.stop_for
-
     def _is_sure(self, layout: Layout) -> bool:
         """Tell whether that growth does not help has been found for a while: what a rate rose to is known a second later."""
         now = self.runtime.monotonic()
@@ -162,58 +167,3 @@ class Grower:
         if doubt is None or doubt.epoch_id != layout.current.id or now - doubt.at > remembered:
             self._doubts[layout.series] = doubt = _Doubt(layout.current.id, now)
         return now - doubt.at >= self.growth.sure_after
-
-    def _grow(self, snapshot: Snapshot, decision: Decision, reason: str) -> None:
-        """Change the layout, unless it changed while the decision was made: a look is cheaper than a refused write."""
-        if not decision.grows:
-            return
-        latest = self.layouts.reload(snapshot.layout.series)
-        if latest.layout.version != snapshot.layout.version:
-            return
-        before = snapshot.layout.current
-        grown = self.layouts.grow(
-            snapshot, shards=decision.shards, index_shards=decision.index_shards
-        )
-        self.observe(
-            ScalingEvent(
-                kind=ScalingKind.LOST_RACE if grown is None else ScalingKind.GREW,
-                series=snapshot.layout.series,
-                shards=before.shards,
-                index_shards=before.index_shards,
-                new_shards=decision.shards or before.shards,
-                new_index_shards=decision.index_shards or before.index_shards,
-                reason=reason,
-            )
-        )
-        if grown is None:
-            self.layouts.reload(snapshot.layout.series)
-
-    def _stop(self, layout: Layout, decision: Decision) -> None:
-        keys, reason = decision.hot_sharding_keys, str(decision.stop)
-        stop = GrowthStop(reason=reason, at=self.runtime.now(), hot_sharding_keys=keys)
-        self.layouts.note_stop(layout.series, stop)
-        self._doubts.pop(layout.series, None)
-        self.observe(
-            ScalingEvent(
-                kind=ScalingKind.STOPPED,
-                series=layout.series,
-                shards=layout.current.shards,
-                index_shards=layout.current.index_shards,
-                reason=reason,
-                hot_sharding_keys=keys,
-            )
-        )
-
-    def _observation(
-        self, layout: Layout, pressure: Pressure, demand: Demand | None
-    ) -> Observation:
-        current = layout.current
-        table = demand.table_units if demand else None
-        index = demand.index_units if demand else None
-        never = layout.version == 1
-        return Observation(
-            table=pressure.table_side(current.shards, table),
-            index=pressure.index_side(current.index_shards, index),
-            any_count=current.mode is Mode.RANDOM,
-            since_change=math.inf if never else self.runtime.now() - layout.last_updated,
-        )

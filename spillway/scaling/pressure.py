@@ -1,11 +1,15 @@
 """Pressure: what throttled a series' writes, from the reasons that DynamoDB gives. Pure."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from spillway.keys import INDEX_PARTITION_KEY, PARTITION_KEY, parse_index_key, parse_partition_key
-from spillway.scaling.observation import Cause, Side
+from spillway.layouts.model import Layout
+from spillway.scaling.observation import Cause, Observation, Side
+from spillway.scaling.usage import Demand
+from spillway.sharding import Mode
 from spillway.storage.port import Item, ThrottledError, ThrottlingReason
 
 __all__ = ["Pressure", "Throttled"]
@@ -94,6 +98,16 @@ class Pressure:
         for write in self.unexplained:
             self.explain(write, found)
         self.unexplained.clear()
+
+    def observation(self, layout: Layout, demand: Demand | None, now: float) -> Observation:
+        """Return what there is to decide from about a layout, at a wall clock."""
+        current = layout.current
+        return Observation(
+            table=self.table_side(current.shards, demand.table_units if demand else None),
+            index=self.index_side(current.index_shards, demand.index_units if demand else None),
+            any_count=current.mode is Mode.RANDOM,
+            since_change=math.inf if layout.version == 1 else now - layout.last_updated,
+        )
 
     def table_side(self, shards: int, demand: float | None) -> Side:
         """Return what was observed of the table."""

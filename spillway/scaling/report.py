@@ -18,6 +18,12 @@ class ScalingKind(StrEnum):
     CAPACITY_LIMITED = (
         "capacity_limited"  # provisioned, on-demand maximum or account: never resharded
     )
+    SHRANK = "shrank"
+    WARMED = "warmed"  # warm throughput was raised, for more partitions
+    PROVISIONED = "provisioned"  # provisioned throughput was raised
+    AT_BOUND = "at_bound"  # capacity would have been raised, but for the configured bound
+    READS_THROTTLED = "reads_throttled"  # no layout helps: advice for people
+    LAYOUTS_THROTTLED = "layouts_throttled"  # the layout table itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,21 +32,25 @@ class ScalingEvent:
 
     Attributes:
         kind: what.
-        series: of which series.
+        series: of which series; empty where it is about a whole table.
         shards, index_shards: counts before.
         new_shards, new_index_shards: counts after, as `shards` where nothing changed.
         reason: why, for people.
         hot_sharding_keys: sharding keys that no count can help.
+        evidence: figures it was decided by, for people.
+        dry_run: it was only decided, not done.
         throttling: reasons that DynamoDB gave, of `capacity_limited`.
     """
 
     kind: ScalingKind
-    series: str
+    series: str = ""
     shards: int = 0
     index_shards: int = 0
     new_shards: int = 0
     new_index_shards: int = 0
     reason: str = ""
+    evidence: str = ""
+    dry_run: bool = False
     hot_sharding_keys: tuple[str, ...] = ()
     throttling: tuple[ThrottlingReason, ...] = ()
 
