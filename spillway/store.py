@@ -9,6 +9,8 @@ from spillway.event import Event
 from spillway.layouts.lagging import LaggingLayouts
 from spillway.layouts.model import Layout
 from spillway.layouts.source import LayoutSource
+from spillway.reading.budget import Budget
+from spillway.reading.experience import Experience
 from spillway.reading.page import Measure, Page, stored_size, to_event
 from spillway.reading.query import ReadQuery, check_identity, check_series
 from spillway.reading.reader import Reader
@@ -74,7 +76,7 @@ class EventStore:
     ) -> None:
         call: Call = client if callable(client) else call_through(client)
         self._settings = settings or Settings()
-        runtime = runtime or Runtime()
+        self._runtime = runtime = runtime or Runtime()
         self._fallback, lagging = None, None
         if cache is not None:
             self._fallback = Fallback(cache, call, Breaker(runtime.monotonic))
@@ -91,6 +93,8 @@ class EventStore:
         sources = Sources(
             call=call,
             cached=self._fallback or call,
+            experience=Experience(runtime.monotonic),
+            index_has_payload=self._settings.index_has_payload,
             open_for=self._settings.open_for,
             table=table,
             layouts=self._layouts,
@@ -129,6 +133,8 @@ class EventStore:
         sharding_key: str | None = None,
         read: str = "auto",
         measure: Measure = stored_size,
+        max_rcu: float | None = None,
+        explain: bool = False,
         timeout: float = 10,
     ) -> Page:
         """Return a page of the events of [start, end) in order; an unknown series has an empty one.
@@ -143,17 +149,25 @@ class EventStore:
             consistent: whether every write acknowledged before is seen. Costs twice the read units. A read that
                 need not be lags by at most `Settings.layout_ttl` and DynamoDB's own lag, with a `cache` by its TTL too.
             sharding_key: only its events: one shard is read, whose other keys are passed over.
-            read: `table`, `index` (one query a time bucket and index shard, eventually consistent), or `auto`.
+            read: `table`, `index` (one query a time bucket and index shard, eventually consistent), or `auto`, which
+                takes what is estimated to cost least, and the other where it throttles.
             measure: bytes that a record adds to the page.
+            max_rcu: read units that the page may cost; a page that reaches it ends early, with a cursor. Events larger
+                than those before may take a round beyond it.
+            explain: whether the page tells its plan, what it was expected to cost, and what it cost. The estimate
+                rests on one partition read first, so the page takes a round more.
             timeout: seconds for which throttled and failed reads are retried. A range that takes half of it, since
                 it holds little of what is asked for, ends the page early, maybe without events, with a cursor.
 
+        A page that ends early says so: `Page.complete`, `Page.reason`, and `Page.missing`, what was left off.
+
         Costs one GetItem and, for each shard that the range's layouts have, at least one Query: 0.5 RCU for each
-        started 4 KB read, 1 if consistent.
+        started 4 KB read, 1 if consistent. From the index one such Query a time bucket and index shard.
 
         Raises:
-            InvalidInputError: a parameter is wrong, or the cursor is not of this query.
-            StorageError: DynamoDB still throttled or failed at the deadline.
+            InvalidInputError: a parameter is wrong, the cursor is not of this query, or `max_rcu` is less than the
+                first round of requests costs.
+            StorageError: DynamoDB throttled or failed until the deadline, before any event of the page was certain.
         """
         query = ReadQuery.checked(
             series,
@@ -164,8 +178,9 @@ class EventStore:
             source=read,
             consistent=consistent,
         )
+        budget = Budget.lasting(timeout, self._runtime, _checked_units(max_rcu))
         return self._reader.page(
-            query, limit=limit, cursor=cursor, measure=measure, timeout=timeout
+            query, limit=limit, cursor=cursor, measure=measure, budget=budget, explain=explain
         )
 
     def read_one(  # noqa: PLR0913  an identity has four parts
@@ -227,3 +242,9 @@ class EventStore:
         except ValueError as error:
             raise InvalidInputError("invalid_layout", "", str(error)) from error
         return changed.layout
+
+
+def _checked_units(max_rcu: float | None) -> float | None:
+    if max_rcu is not None and not max_rcu > 0:
+        raise InvalidInputError("invalid_query", "max_rcu", "must be greater than 0")
+    return max_rcu

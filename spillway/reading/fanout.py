@@ -12,13 +12,14 @@ from spillway.reading.query import ReadQuery, Source
 from spillway.sharding import routing_hash
 from spillway.timestamps import format_time, to_datetime
 
-__all__ = ["Partition", "partitions_of", "shards_meeting"]
+__all__ = ["BUCKET_SPAN", "Partition", "partitions_of", "shards_meeting"]
 
 _STEP: Final = {
     Bucket.DAY: timedelta(days=1),
     Bucket.HOUR: timedelta(hours=1),
     Bucket.MINUTE: timedelta(minutes=1),
 }
+BUCKET_SPAN: Final = {bucket: step.total_seconds() for bucket, step in _STEP.items()}
 _FIRST_TIME: Final = "0001-01-01T00:00:00.000000Z"
 _LAST_TIME: Final = "9999-12-31T23:59:59.999999Z\U0010ffff"  # sorts after every sort key
 
@@ -35,13 +36,13 @@ class Partition:
     on_index: bool
 
 
-def partitions_of(layout: Layout, query: ReadQuery) -> Iterator[Partition]:
+def partitions_of(layout: Layout, query: ReadQuery, source: Source) -> Iterator[Partition]:
     """Yield every partition that may hold an event of the query, in the order of their bounds.
 
     A read of the table opens one partition a shard: `0 … max(fan_out) - 1` over the epochs that meet its range,
     by sharding key only the shards it can be in. A read of the index opens, lazily, index shards x buckets.
     """
-    if query.source is Source.INDEX:
+    if source is Source.INDEX:
         yield from _index_partitions(layout, query)
         return
     bound = query.end if query.descending else query.start

@@ -7,96 +7,77 @@ the runs. Partitions that begin behind the frontier (later time buckets) stay cl
 
 from collections.abc import Callable, Iterator
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 from spillway.reading.fanout import Partition
 from spillway.reading.stream import Record, Stream
 
-__all__ = ["Run", "merge"]
+__all__ = ["Merge"]
 
 _sort_key = itemgetter(0)
-_MOST_AHEAD: Final = 64  # partitions opened at once while a range turns out sparse
+_MOST_AHEAD: Final = 64  # bounds opened at once while a range turns out sparse
 
 
-class Run(NamedTuple):
-    """The records that became final in one round of requests, in order; there may be none.
+class Merge:
+    """The partitions of one source, in one order. `partitions` come in the order of their bounds.
 
-    All records up to `upto` have been given out, in the order of the read; None where nothing is left.
+    `ahead` is how many bounds to open at once. While rounds end without a record, each opens twice as many as the last.
+
+    Attributes:
+        streams: those open; none where all is given out. Whoever uses the merge fetches them, then takes.
+        upto: all records up to here were taken, in the order of the read; None where nothing is left.
     """
 
-    records: list[Record]
-    upto: str | None
+    def __init__(
+        self,
+        partitions: Iterator[Partition],
+        open_stream: Callable[[Partition], Stream],
+        *,
+        descending: bool,
+        ahead: int = 1,
+    ) -> None:
+        self._waiting = _Waiting(partitions, open_stream)
+        self._descending = descending
+        self._usual = self._ahead = min(max(1, ahead), _MOST_AHEAD)
+        self.streams = self._waiting.open_next(self._ahead)
+        self.upto = self._first(*(stream.reached for stream in self.streams))
 
+    def take(self) -> list[Record]:
+        """Remove and return the records that are final after a round, in order; copies of an event are adjacent.
 
-def merge(
-    partitions: Iterator[Partition],
-    open_stream: Callable[[Partition], Stream],
-    fetch: Callable[[list[Stream]], None],
-    *,
-    descending: bool,
-) -> Iterator[Run]:
-    """Yield a run a round, together all records of the partitions in order; copies of an event are adjacent in one run.
+        Opens what comes next where nothing open is left to fetch before it.
+        """
+        frontier = self._first(*(each.reached for each in self.streams if not each.exhausted))
+        run: list[Record] = []
+        for stream in self.streams:
+            run += stream.take(self._final(stream.buffer, frontier))
+        run.sort(key=_sort_key, reverse=self._descending)
+        self.upto = self._first(frontier, self._waiting.bound)
+        self.streams = [each for each in self.streams if each.buffer or not each.exhausted]
+        self._ahead = self._usual if run else min(_MOST_AHEAD, self._ahead * 2)
+        if not any(each.holds_up for each in self.streams):
+            self.streams += self._waiting.open_next(self._ahead)
+        return run
 
-    `partitions` come in the order of their bounds; `fetch` adds a page to each of the streams it is given.
-    """
-    waiting = _Waiting(partitions, open_stream)
-    streams = waiting.open_next(1)
-    ahead = 1
-    while streams:
-        fetch([stream for stream in streams if _holds_up(stream)])
-        frontier = _frontier(streams, descending=descending)
-        records = _final_records(streams, frontier, waiting.bound, descending=descending)
-        yield Run(records, _first(frontier, waiting.bound, descending=descending))
-        if records:
-            ahead = 1
-        streams = [stream for stream in streams if stream.buffer or not stream.exhausted]
-        if not any(_holds_up(stream) for stream in streams):
-            streams += waiting.open_next(ahead)
-            ahead = min(_MOST_AHEAD, ahead * 2)
-
-
-def _holds_up(stream: Stream) -> bool:
-    return not stream.exhausted and not stream.buffer
-
-
-def _final_records(
-    streams: list[Stream], frontier: str | None, next_bound: str | None, *, descending: bool
-) -> list[Record]:
-    """Take the records that nothing still to be fetched can come before."""
-    run: list[Record] = []
-    for stream in streams:
-        count = len(stream.buffer)
-        while count and not _is_final(
-            stream.buffer[count - 1].sort_key, frontier, next_bound, descending=descending
-        ):
+    def _final(self, buffer: list[Record], frontier: str | None) -> int:
+        """Return how many buffered records nothing still to be fetched can come before."""
+        bound = self._waiting.bound
+        count = len(buffer)
+        while count and not self._is_final(buffer[count - 1].sort_key, frontier, bound):
             count -= 1
-        run += stream.take(count)
-    run.sort(key=_sort_key, reverse=descending)
-    return run
+        return count
 
+    def _is_final(self, sort_key: str, frontier: str | None, bound: str | None) -> bool:
+        if self._descending:
+            return (frontier is None or sort_key >= frontier) and (
+                bound is None or sort_key > bound
+            )
+        return (frontier is None or sort_key <= frontier) and (bound is None or sort_key < bound)
 
-def _frontier(streams: list[Stream], *, descending: bool) -> str | None:
-    return _first(
-        *(stream.reached for stream in streams if not stream.exhausted), descending=descending
-    )
-
-
-def _first(*positions: str | None, descending: bool) -> str | None:
-    """Return what comes first in the order of the read; None positions come last."""
-    known = [position for position in positions if position is not None]
-    return (max if descending else min)(known, default=None)
-
-
-def _is_final(
-    sort_key: str, frontier: str | None, next_bound: str | None, *, descending: bool
-) -> bool:
-    if descending:
-        return (frontier is None or sort_key >= frontier) and (
-            next_bound is None or sort_key > next_bound
-        )
-    return (frontier is None or sort_key <= frontier) and (
-        next_bound is None or sort_key < next_bound
-    )
+    def _first(self, *positions: str | None) -> str | None:
+        """Return what comes first in the order of the read; None positions come last."""
+        known = [position for position in positions if position is not None]
+        return (max if self._descending else min)(known, default=None)
 
 
 class _Waiting:

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from spillway import keys
 from spillway.backoff import retry_until
 from spillway.errors import InvalidInputError
 from spillway.layouts.model import Layout
+from spillway.reading.budget import Budget
 from spillway.reading.copies import newest_copy
 from spillway.reading.cursor import decode_cursor, encode_cursor
-from spillway.reading.page import Measure, Page
+from spillway.reading.page import Explanation, Measure, Page
 from spillway.reading.query import MAX_LIMIT, ReadQuery, Source
 from spillway.reading.scan import Scan
 from spillway.reading.sources import Age, Sources
@@ -28,24 +30,54 @@ class Reader:
         self._sources = sources
         self._settings = settings
 
-    def page(
-        self, query: ReadQuery, *, limit: int, cursor: str | None, measure: Measure, timeout: float
+    def page(  # noqa: PLR0913  the parameters of a page
+        self,
+        query: ReadQuery,
+        *,
+        limit: int,
+        cursor: str | None,
+        measure: Measure,
+        budget: Budget,
+        explain: bool = False,
     ) -> Page:
         """Return the page of up to `limit` events after a cursor, within the settings' budget of bytes.
 
-        Where a range takes half of `timeout`, the page ends with what was found, maybe nothing, and a cursor.
+        Where a read reaches its budget or fails in part, the page ends with what was found, maybe nothing, and a cursor.
         """
         if not 1 <= limit <= MAX_LIMIT:
             raise InvalidInputError("invalid_query", "limit", f"must be 1 to {MAX_LIMIT:,}")
+        began = self._sources.runtime.monotonic()
+        # One more than the page takes shows whether another follows.
+        scan = self.scan(query, cursor=cursor, wanted=limit + 1, budget=budget, explain=explain)
+        events = chain.from_iterable(scan.runs())
+        records, more = _cut(events, limit, self._settings.page_bytes, measure)
+        at = records[-1].sort_key if more else scan.left_off
+        took = self._sources.runtime.monotonic() - began
+        return Page(
+            query.series,
+            tuple(records),
+            None if at is None else encode_cursor(at, query.binding),
+            reason=None if more else scan.reason,
+            missing=() if more else scan.missing,
+            explanation=_explanation(scan, len(records), took) if explain else None,
+        )
+
+    def scan(
+        self,
+        query: ReadQuery,
+        *,
+        cursor: str | None,
+        wanted: int | None,
+        budget: Budget,
+        explain: bool = False,
+    ) -> Scan:
+        """Return a pass over a query's range after a cursor; see `Scan`. InvalidInputError."""
         after = None if cursor is None else decode_cursor(cursor, query.binding)
         if query.source is Source.INDEX and not self._settings.index_has_payload:
             reason = "the index of this deployment holds no payloads: use read=table"
             raise InvalidInputError("invalid_query", "read", reason)
-        scan = Scan(self._sources, query, after, limit, timeout)
-        records, more = _cut(scan.events(), limit, self._settings.page_bytes, measure)
-        at = records[-1].sort_key if more else scan.left_off
-        return Page(
-            query.series, tuple(records), None if at is None else encode_cursor(at, query.binding)
+        return Scan(
+            self._sources, query, after=after, wanted=wanted, budget=budget, explain=explain
         )
 
     def one(
@@ -125,3 +157,23 @@ def _cut(
             return records, True
         records.append(record)
     return records, False
+
+
+def _explanation(scan: Scan, returned: int, seconds: float) -> Explanation:
+    plan, spent = scan.plan, scan.spent
+    return Explanation(
+        source="table" if plan is None else plan.source.value,
+        reason="the series is unknown" if plan is None else plan.reason,
+        estimates={}
+        if plan is None
+        else {
+            source.value: (each.requests, each.read_units)
+            for source, each in plan.estimates.items()
+        },
+        requests=spent.requests,
+        read_units=spent.read_units,
+        rounds=spent.rounds,
+        items=spent.items,
+        returned=returned,
+        seconds=seconds,
+    )

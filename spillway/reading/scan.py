@@ -1,119 +1,249 @@
-"""One pass over a range: the layout and the first queries at once, then the merge as far as it is read."""
+"""One pass over a range: the layout and the first queries at once, then the merge as far as it is read.
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+Where it may choose, a read follows its plan, and changes to the other source, at the position that it has reached,
+when the one it reads throttles, or has cost as much as the other would have.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from math import inf
+from typing import Final
 
-from spillway.backoff import retry_until
+from spillway.errors import InvalidInputError
 from spillway.keys import partition_key
 from spillway.layouts.model import Layout
+from spillway.reading.budget import Budget
 from spillway.reading.copies import without_copies
+from spillway.reading.experience import mean_bytes
 from spillway.reading.fanout import Partition, partitions_of
-from spillway.reading.merge import merge
+from spillway.reading.leg import Ended, Leg, Work
+from spillway.reading.limits import UNIT_BYTES, limit_for
+from spillway.reading.merge import Merge
+from spillway.reading.page import Missing
+from spillway.reading.planning import Plan, planned
+from spillway.reading.probing import seconds_between, shown_by
 from spillway.reading.query import ReadQuery, Source
+from spillway.reading.requests import Requests, SourceThrottledError
 from spillway.reading.sources import Sources
+from spillway.reading.spent import Spent
 from spillway.reading.stream import QueryTemplate, Record, Stream
 
 __all__ = ["Scan"]
 
-T = TypeVar("T")
-
-_SLACK: Final = 1.3  # over an even share of the page, so that most pages need one round
-_LEAST_LIMIT: Final = 20  # items of 200 bytes that the cheapest Query returns at no further cost
+_STREAMED: Final = 20_000  # records asked for at once by a read of a whole range
+_OTHER: Final = {Source.TABLE: Source.INDEX, Source.INDEX: Source.TABLE}
 
 
 class Scan:
-    """A read of a range from a cursor on; used once. Raises StorageError where DynamoDB fails until its time is up.
+    """A read of a range from a cursor on; used once.
 
-    `wanted` is how many events the caller will take, `timeout` seconds. A range that holds little of what is asked
-    for is left off at half of that time, so that its requests, which may need retries, still have the other half.
+    `wanted` is how many events the caller will take, None for all; the partitions' limits are chosen by it. With
+    `explain` one partition is read before the others, so that the estimate rests on what it shows.
 
     Attributes:
-        left_off: where to go on after a range that took too long; None where it was read to its end.
+        spent: what it has cost so far.
+        plan: where it looks, once begun; None for a series without a layout.
+        left_off: the position up to which all was given out, of a range that was not read to its end; else None.
+        missing: what it could not read, where it left off.
+        reason: why it left off: `deadline`, `read_units`, or the code of a storage error.
     """
 
-    def __init__(
-        self, sources: Sources, query: ReadQuery, after: str | None, wanted: int, timeout: float
+    def __init__(  # noqa: PLR0913  a read's whole situation
+        self,
+        sources: Sources,
+        query: ReadQuery,
+        *,
+        after: str | None,
+        wanted: int | None,
+        budget: Budget,
+        explain: bool = False,
     ) -> None:
         self._sources = sources
-        self._query = query.narrowed(after)
-        self._template = QueryTemplate(sources.table, query, after)
-        self._age = sources.age(self._query.end, consistent=query.consistent)
+        self._query = query
+        self._after = after
         self._wanted = wanted
-        began = sources.runtime.monotonic()
-        self._patience = began + timeout / 2
-        self._deadline = began + timeout
-        self.left_off: str | None = None
+        self._budget = budget
+        self._explain = explain
+        self.spent = Spent()
+        self._age = sources.age(query.end, consistent=query.consistent)
+        deadline = budget.deadline
+        self._requests = Requests(sources, query.series, self._age, deadline, self.spent)
+        self._known = sources.experience.of(query.series)
+        self._seen_bytes: float | None = None
+        self._given = 0
+        self._upto = after
         self._started: dict[str, Stream] = {}
-        self._width = 1
+        self.plan: Plan | None = None
+        self.left_off: str | None = None
+        self.missing: tuple[Missing, ...] = ()
+        self.reason: str | None = None
 
-    def events(self) -> Iterator[Record]:
-        """Yield the unexpired events in order, each once."""
-        layout = self._start()
+    def runs(self) -> Iterator[list[Record]]:
+        """Yield the unexpired events in order, each once, as rounds of requests make them final; runs may be empty.
+
+        Raises:
+            StorageError: DynamoDB failed until the time was up, and the read has made no progress.
+            InvalidInputError: the budget's read units do not suffice for one round.
+        """
+        work = self._work()
+        layout = self._begin(work)
         if layout is None:
             return
-        now = self._sources.runtime.now()
-        runs = merge(
-            partitions_of(layout, self._query),
-            self._open,
-            self._fetch,
-            descending=self._query.descending,
-        )
-        for run in runs:
-            for record in without_copies(run.records, self._query.series, layout):
-                if record.expires is None or record.expires > now:
-                    yield record
-            if run.upto is not None and self._sources.runtime.monotonic() >= self._patience:
-                self.left_off = run.upto
-                return
+        self.plan = self._planned(layout, work.query)
+        try:
+            yield from self._legs(layout, work, self.plan)
+        finally:
+            self._learn()
 
-    def _start(self) -> Layout | None:
-        """Read the layout, and at the same time the first page of what the cached one names."""
-        streams = [self._open(partition) for partition in self._guess()]
-        self._width = max(1, len(streams))
+    def _work(self) -> Work:
+        """Return what is left to read."""
+        query, runtime = self._query.narrowed(self._upto), self._sources.runtime
+        return Work(query, self._upto, self._budget, self.spent, runtime)
+
+    def _begin(self, work: Work) -> Layout | None:
+        """Read the layout, and at the same time the first pages of what the cached one names."""
+        streams = [self._open(work, each) for each in self._guess(work.query)]
+        limit = self._first_limit(len(streams))
         load = partial(self._sources.layout, self._query.series, self._age)
-        fetches = [partial(stream.fetch, self._limit()) for stream in streams]
-        tasks: list[Callable[[], Layout | None]] = [partial(self._retrying, load), *fetches]
+        tasks: list[Callable[[], Layout | None]] = [partial(self._requests.retrying, load)]
+        tasks += [partial(stream.fetch, limit) for stream in streams]
+        if streams:
+            self.spent.begin_round()
         layout = self._sources.runtime.parallel(tasks)[0]
         self._started = {stream.partition.key: stream for stream in streams}
         return layout
 
-    def _guess(self) -> list[Partition]:
-        if self._query.source is Source.INDEX:
+    def _guess(self, query: ReadQuery) -> list[Partition]:
+        """Return the partitions to query before the layout is there; none where the plan may be another."""
+        if not query.consistent or self._explain or self._budget.read_units is not None:
             return []
-        known = self._sources.layouts.known(self._query.series)
+        known = self._sources.layouts.known(query.series)
         if known is not None:
-            return list(partitions_of(known, self._query))
-        if self._query.sharding_key is not None:
+            return list(partitions_of(known, query, Source.TABLE))
+        if query.sharding_key is not None:
             return []
         # Every series has shard 0, whatever its layout.
-        bound = self._query.end if self._query.descending else self._query.start
-        return [Partition(partition_key(self._query.series, 0), bound, on_index=False)]
+        bound = query.end if query.descending else query.start
+        return [Partition(partition_key(query.series, 0), bound, on_index=False)]
 
-    def _open(self, partition: Partition) -> Stream:
-        started = self._started.pop(partition.key, None)
-        return started or Stream(self._call, self._template, partition)
-
-    def _fetch(self, streams: list[Stream]) -> None:
-        self._width = max(self._width, len(streams))
-        limit = self._limit()
-        self._sources.runtime.parallel([partial(stream.fetch, limit) for stream in streams])
-
-    def _limit(self) -> int:
-        """Return how many items to ask of each partition: its share of the page, and one to see whether more follow.
-
-        The index keeps the last event of a page back, until all its copies are there: one more.
-        """
-        further = 2 if self._query.source is Source.INDEX else 1
+    def _first_limit(self, partitions: int) -> int:
+        free = max(1, int(UNIT_BYTES / self._known.item_bytes))
         if self._query.sharding_key is not None:
-            return 1_000  # most may belong to other keys of the shard
-        if self._width == 1:
-            return self._wanted + further
-        return max(_LEAST_LIMIT, math.ceil(self._wanted * _SLACK / self._width) + further)
+            return free
+        return limit_for(self._remaining() / max(1, partitions), partitions, free)
 
-    def _call(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
-        return self._retrying(partial(self._sources.events(self._age), operation, request))
+    def _planned(self, layout: Layout, query: ReadQuery) -> Plan:
+        return planned(
+            layout,
+            query,
+            self._remaining(),
+            self._known,
+            index_usable=self._sources.index_has_payload,
+            avoided=self._sources.experience.avoided(query.series),
+        )
 
-    def _retrying(self, task: Callable[[], T]) -> T:
-        return retry_until(self._deadline, task, self._sources.runtime)
+    def _remaining(self) -> int:
+        return _STREAMED if self._wanted is None else max(1, self._wanted - self._given)
+
+    def _legs(self, layout: Layout, work: Work, plan: Plan) -> Iterator[list[Record]]:
+        source = plan.source
+        self._requests.switchable = plan.may_switch
+        leg = self._leg(layout, work, plan, source)
+        begin = leg.upto
+        if self._explain:
+            self._probe(leg, layout, work.query, plan)
+        while True:
+            yield from self._unexpired(leg, layout)
+            if not self._switches(leg):
+                break
+            source, work = _OTHER[source], self._work()
+            self._requests.switchable = False
+            leg = self._leg(layout, work, plan, source)
+        if leg.ended is not Ended.WHOLE:
+            if leg.upto == begin and not self._given:
+                _raise_for(leg)
+            self._leave_off(leg)
+
+    def _leg(self, layout: Layout, work: Work, plan: Plan, source: Source) -> Leg:
+        merge = Merge(
+            partitions_of(layout, work.query, source),
+            partial(self._open, work),
+            descending=work.query.descending,
+            ahead=plan.ahead,
+        )
+        most = plan.most_requests if self._requests.switchable else inf
+        return Leg(work, source, merge, item_bytes=self._known.item_bytes, most_requests=most)
+
+    def _open(self, work: Work, partition: Partition) -> Stream:
+        started = self._started.pop(partition.key, None)
+        if started is not None:
+            return started
+        source = Source.INDEX if partition.on_index else Source.TABLE
+        template = QueryTemplate(self._sources.table, work.query, work.after)
+        begin = partition.bound
+        if work.after is not None:
+            begin = (min if work.query.descending else max)(begin, work.after)
+        return Stream(self._requests.to(source), template, partition, begin)
+
+    def _probe(self, leg: Leg, layout: Layout, query: ReadQuery, plan: Plan) -> None:
+        """Read one partition first, and estimate by what it shows."""
+        stream = leg.probe(self._remaining())
+        if stream is not None and stream.failure is None:
+            self._known = shown_by(stream, query, layout, self._known)
+            leg.item_bytes = self._known.item_bytes
+            self.plan = replace(plan, estimates=self._planned(layout, query).estimates)
+
+    def _unexpired(self, leg: Leg, layout: Layout) -> Iterator[list[Record]]:
+        now = self._sources.runtime.now()
+        for run in leg.runs(self._remaining):
+            once = without_copies(run, self._query.series, layout)
+            kept = [each for each in once if each.expires is None or each.expires > now]
+            self._given += len(kept)
+            self._upto = leg.upto
+            if kept:
+                leg.item_bytes = self._seen_bytes = mean_bytes(kept)
+            yield kept
+
+    def _switches(self, leg: Leg) -> bool:
+        """Tell whether the other source goes on from here."""
+        if not self._requests.switchable:
+            return False
+        throttled = any(isinstance(each.failure, SourceThrottledError) for each in leg.failed)
+        return throttled or leg.ended is Ended.GIVEN_UP
+
+    def _leave_off(self, leg: Leg) -> None:
+        """Say where the read ends, why, and what it has not read."""
+        left = leg.failed or [each for each in leg.merge.streams if not each.exhausted]
+        self.left_off = leg.upto
+        self.missing = tuple(_missing(each) for each in left)
+        codes = [each.error for each in self.missing if each.error is not None]
+        self.reason = codes[0] if codes else _reason(leg)
+
+    def _learn(self) -> None:
+        """Remember what the read has shown of its series."""
+        work_end = self._query.start if self._query.descending else self._query.end
+        begin = self._query.end if self._query.descending else self._query.start
+        seconds = seconds_between(self._after or begin, self._upto or work_end)
+        density = self._given / seconds if seconds and self._given else None
+        self._sources.experience.learn(self._query.series, self._seen_bytes, density)
+
+
+def _reason(leg: Leg) -> str:
+    return "read_units" if leg.ended is Ended.UNITS else "deadline"
+
+
+def _missing(stream: Stream) -> Missing:
+    code = None if stream.failure is None else stream.failure.code
+    return Missing(stream.partition.key, stream.reached, code)
+
+
+def _raise_for(leg: Leg) -> None:
+    """Raise what kept a read from making any progress."""
+    for stream in leg.failed:
+        if stream.failure is not None:
+            raise stream.failure
+    if leg.ended is Ended.UNITS:
+        count = len(leg.merge.streams)
+        reason = f"is less than one round of requests costs: {count} partitions, half a unit each, 1 if consistent"
+        raise InvalidInputError("invalid_query", "max_rcu", reason)

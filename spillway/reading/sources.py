@@ -5,6 +5,7 @@ from enum import Enum, auto
 
 from spillway.layouts.model import Layout
 from spillway.layouts.source import LayoutSource
+from spillway.reading.experience import Experience
 from spillway.runtime import Runtime
 from spillway.storage.port import Call
 from spillway.timestamps import format_epoch
@@ -27,11 +28,15 @@ class Sources:
     Attributes:
         call: DynamoDB.
         cached: DynamoDB by way of a cache, for reads that may lag; `call` where there is none.
+        experience: what reads have shown of their series.
+        index_has_payload: whether reads from the index return whole events.
         open_for: seconds after which nothing is expected to be added to a range that has ended.
     """
 
     call: Call
     cached: Call
+    experience: Experience
+    index_has_payload: bool
     open_for: float
     table: str
     layouts: LayoutSource

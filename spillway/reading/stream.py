@@ -3,9 +3,10 @@
 from typing import Any, Final, NamedTuple
 
 from spillway import keys
+from spillway.backoff import DeadlinePassedError
 from spillway.reading.fanout import Partition
 from spillway.reading.query import ReadQuery
-from spillway.storage.port import Call, Item
+from spillway.storage.port import Call, Item, StorageError
 
 __all__ = ["QueryTemplate", "Record", "Stream", "to_record"]
 
@@ -64,6 +65,7 @@ class QueryTemplate:
             },
             "ScanIndexForward": not self._query.descending,
             "Limit": limit,
+            "ReturnConsumedCapacity": "TOTAL",
         }
         if partition.on_index:
             request["IndexName"] = keys.INDEX_NAME
@@ -95,9 +97,12 @@ class Stream:
     """One partition's records in the order of the read. Used by one thread at a time.
 
     Attributes:
+        partition: what is queried.
         buffer: records fetched and not yet taken, in order.
-        reached: the sort key up to which everything has been fetched; None before the first page.
+        reached: the sort key up to which everything has been fetched; at first where the partition's events may begin.
         exhausted: nothing is left to fetch.
+        failure: why the last fetch brought nothing; None where it succeeded.
+        kept, passed_over: items fetched that the read wants, and that it does not.
     """
 
     __slots__ = (
@@ -107,44 +112,66 @@ class Stream:
         "_template",
         "buffer",
         "exhausted",
+        "failure",
+        "kept",
         "partition",
+        "passed_over",
         "reached",
     )
 
-    def __init__(self, call: Call, template: QueryTemplate, partition: Partition) -> None:
+    def __init__(
+        self, call: Call, template: QueryTemplate, partition: Partition, begin: str
+    ) -> None:
         self._call = call
         self._template = template
         self._position: Item | None = None
         self._held: list[Record] = []
         self.partition = partition
         self.buffer: list[Record] = []
-        self.reached: str | None = None
+        self.reached = begin
         self.exhausted = False
+        self.failure: StorageError | None = None
+        self.kept = 0
+        self.passed_over = 0
+
+    @property
+    def holds_up(self) -> bool:
+        """Whether nothing after `reached` can be given out before more is fetched."""
+        return not self.exhausted and not self.buffer
 
     def fetch(self, limit: int) -> None:
-        """Fetch one page of up to `limit` items: one request; on the index more while all are copies of one event."""
-        fetched = self._page(limit)
-        while self.partition.on_index and self._position is not None:
-            complete = _without_last_event(fetched)
-            if complete:
+        """Fetch one page of up to `limit` items: one request; on the index more while all are copies of one event.
+
+        A StorageError becomes `failure`, and the stream stays where it was.
+        """
+        try:
+            fetched, position = self._page(limit)
+        except StorageError as error:
+            if self.failure is None or not isinstance(error, DeadlinePassedError):
+                self.failure = error
+            return
+        self.failure = None
+        self._position, self._held, self.exhausted = position, [], position is None
+        if position is not None:
+            self.reached = position[keys.SORT_KEY]["S"]
+            if self.partition.on_index:
+                complete = _without_last_event(fetched)
                 self.reached = complete[-1].sort_key
                 fetched, self._held = complete, fetched[len(complete) :]
-                break
-            fetched += self._page(limit)
-        wanted = self._template.wanted
-        self.buffer += [record for record in fetched if wanted(record)]
+        wanted = [record for record in fetched if self._template.wanted(record)]
+        self.kept += len(wanted)
+        self.passed_over += len(fetched) - len(wanted)
+        self.buffer += wanted
 
-    def _page(self, limit: int) -> list[Record]:
-        """Return what was held back and one more page."""
-        request = self._template.request(self.partition, limit, self._position)
-        response = self._call("Query", request)
-        fetched = self._held + [to_record(item) for item in response["Items"]]
-        self._held = []
-        self._position = response.get("LastEvaluatedKey")
-        self.exhausted = self._position is None
-        if self._position is not None:
-            self.reached = self._position[keys.SORT_KEY]["S"]
-        return fetched
+    def _page(self, limit: int) -> tuple[list[Record], Item | None]:
+        """Return what was held back and one more page, on the index with one whole event at least, and the position."""
+        fetched, position = list(self._held), self._position
+        while True:
+            response = self._call("Query", self._template.request(self.partition, limit, position))
+            fetched += [to_record(item) for item in response["Items"]]
+            position = response.get("LastEvaluatedKey")
+            if position is None or not self.partition.on_index or _without_last_event(fetched):
+                return fetched, position
 
     def take(self, count: int) -> list[Record]:
         """Remove and return the first `count` buffered records."""

@@ -11,7 +11,7 @@ from spillway import Event, Settings
 from spillway.keys import Bucket
 from spillway.layouts.model import OPEN, Epoch
 from spillway.reading.fanout import Partition
-from spillway.reading.merge import merge
+from spillway.reading.merge import Merge
 from spillway.reading.page import to_event
 from spillway.reading.query import Order, ReadQuery
 from spillway.reading.stream import QueryTemplate, Stream, to_record
@@ -24,6 +24,7 @@ from tests.support.stores import DAY, HOUR, MemoryStore, identity, read_all
 from tests.support.strategies import orders, power_of_two_shards, recent_times
 
 START, END = NOON - 6 * HOUR, NOON + HOUR
+END_KEY = "~"  # sorts after every sort key
 sort_keys = st.integers(0, 60).map(lambda n: f"{format_time(NOON)}#{n:03}")
 
 
@@ -43,18 +44,18 @@ def test_a_merge_is_the_sorted_union(parts: list[set[str]], page: int, order: st
     )
     template = QueryTemplate(EVENTS, query, None)
 
-    def fetch(streams: list[Stream]) -> None:
-        for stream in streams:
-            stream.fetch(page)
-
     descending = order == Order.DESCENDING
-    runs = merge(
-        iter([Partition(f"s#{n}", "", on_index=False) for n in range(len(parts))]),
-        lambda partition: Stream(table, template, partition),
-        fetch,
+    merge = Merge(
+        iter([Partition(f"s#{n}", query.start, on_index=False) for n in range(len(parts))]),
+        lambda partition: Stream(table, template, partition, END_KEY if descending else ""),
         descending=descending,
     )
-    merged = [record.sort_key for run in runs for record in run.records]
+    merged: list[str] = []
+    while merge.streams:
+        for stream in merge.streams:
+            if stream.holds_up:
+                stream.fetch(page)
+        merged += [record.sort_key for record in merge.take()]
     assert merged == sorted((key for part in parts for key in part), reverse=descending)
 
 

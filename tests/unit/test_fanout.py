@@ -23,7 +23,7 @@ def _keys(layout: Layout, start: datetime, end: datetime, **query: str) -> list[
         source=query.get("source", "table"),
         consistent=False,
     )
-    partitions = list(partitions_of(layout, read))
+    partitions = list(partitions_of(layout, read, read.source))
     bounds = [partition.bound for partition in partitions]
     assert bounds == sorted(bounds, reverse=read.descending)
     return [partition.key for partition in partitions]

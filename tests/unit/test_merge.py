@@ -1,12 +1,12 @@
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from spillway.layouts.model import Layout
 from spillway.reading.copies import without_copies
 from spillway.reading.fanout import Partition
-from spillway.reading.merge import Run, merge
+from spillway.reading.merge import Merge
 from spillway.reading.query import ReadQuery
 from spillway.reading.stream import QueryTemplate, Record, Stream
 from tests.support.fakes import NOON
@@ -38,9 +38,15 @@ class _Pages:
         return response
 
 
+class _Run(NamedTuple):
+    records: list[Record]
+    upto: str | None
+
+
 def _runs(
     pages: _Pages, partitions: Iterable[Partition], *, descending: bool = False
-) -> Iterator[Run]:
+) -> Iterator[_Run]:
+    """Yield the runs of a merge whose every round fetches the streams that hold it up."""
     query = ReadQuery.checked(
         "ORD",
         NOON - HOUR,
@@ -51,24 +57,23 @@ def _runs(
         consistent=False,
     )
     template = QueryTemplate("events", query, None)
-
-    def fetch(streams: list[Stream]) -> None:
-        for stream in streams:
-            stream.fetch(100)
-
-    return merge(
+    merge = Merge(
         iter(partitions),
-        lambda partition: Stream(pages, template, partition),
-        fetch,
+        lambda partition: Stream(pages, template, partition, partition.bound),
         descending=descending,
     )
+    while merge.streams:
+        for stream in merge.streams:
+            if stream.holds_up:
+                stream.fetch(100)
+        yield _Run(merge.take(), merge.upto)
 
 
-def _merged(runs: Iterable[Run]) -> list[int]:
+def _merged(runs: Iterable[_Run]) -> list[int]:
     return [NAMES.index(record.sort_key) for run in runs for record in run.records]
 
 
-def _partitions(*keys: str, bound: str = "") -> list[Partition]:
+def _partitions(*keys: str, bound: str = NAMES[0][:27]) -> list[Partition]:
     return [Partition(key, bound, on_index=False) for key in keys]
 
 
@@ -132,7 +137,7 @@ def test_sparse_partitions_are_opened_more_and_more_at_a_time() -> None:
     pages = _Pages({bound: [[]] for bound in bounds})
     partitions = [Partition(bound, bound, on_index=True) for bound in bounds]
     rounds = [len(pages.asked) for _ in _runs(pages, partitions)]
-    assert rounds == [1, 2, 4, 8, 16, 32, 40]
+    assert rounds == [1, 3, 7, 15, 31, 40]
 
 
 def test_no_partitions_give_nothing() -> None:

@@ -1,0 +1,94 @@
+"""What reads have shown of a series lately: how large and how dense its events are, and what throttled."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from spillway.keys import INDEX_PARTITION_KEY, PARTITION_KEY, PAYLOAD, SORT_KEY
+from spillway.reading.query import Source
+from spillway.reading.stream import Record
+
+__all__ = ["Experience", "Known", "mean_bytes"]
+
+_MOST_SERIES: Final = 10_000
+_SAMPLE: Final = 16  # records whose sizes are looked at
+_AVOIDED_FOR: Final = 5.0  # seconds after a throttle
+_BUCKET_BYTES: Final = 16  # of a time bucket and an index shard in the index's partition key
+_NAMES: Final = sum(map(len, (PARTITION_KEY, SORT_KEY, PAYLOAD, INDEX_PARTITION_KEY)))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a series.
+
+    Attributes:
+        item_bytes: mean size of a stored event, by DynamoDB's count.
+        per_second: events a second of event time in the range read last; None before the first read.
+    """
+
+    item_bytes: float = 200.0
+    per_second: float | None = None
+
+    def events_in(self, seconds: float) -> float | None:
+        """Return how many events a range of so many seconds is expected to hold, None where nothing is known."""
+        return None if self.per_second is None else self.per_second * seconds
+
+
+def mean_bytes(records: Sequence[Record]) -> float:
+    """Return the mean size of stored events as DynamoDB counts it, but for their expiry; by a few of the records."""
+    sample = records[:: max(1, len(records) // _SAMPLE)]
+    return sum(map(_bytes, sample)) / len(sample)
+
+
+def _bytes(record: Record) -> int:
+    text = f"{record.partition_key}{record.partition_key}{record.sort_key}{record.payload}"
+    return _NAMES + _BUCKET_BYTES + len(text.encode())
+
+
+class Experience:
+    """Known figures by series, the least recently used forgotten first; thread-safe, no requests."""
+
+    def __init__(self, monotonic: Callable[[], float], most_series: int = _MOST_SERIES) -> None:
+        self._monotonic = monotonic
+        self._most = most_series
+        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._throttled: OrderedDict[tuple[str, Source], float] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, series: str) -> Known:
+        """Return what is known of a series, defaults where nothing is."""
+        with self._lock:
+            return self._known.get(series, Known())
+
+    def learn(self, series: str, item_bytes: float | None, per_second: float | None) -> None:
+        """Take in what a read has shown; None where it has shown nothing."""
+        with self._lock:
+            known = self._known.pop(series, Known())
+            if item_bytes is not None:
+                known = replace(known, item_bytes=item_bytes)
+            if per_second is not None:
+                known = replace(known, per_second=per_second)
+            self._known[series] = known
+            if len(self._known) > self._most:
+                self._known.popitem(last=False)
+
+    def note_throttle(self, series: str, source: Source) -> None:
+        """Remember that a source throttled reads of a series just now."""
+        with self._lock:
+            self._throttled[series, source] = self._monotonic()
+            self._throttled.move_to_end((series, source))
+            if len(self._throttled) > self._most:
+                self._throttled.popitem(last=False)
+
+    def avoided(self, series: str) -> Source | None:
+        """Return the source that throttled last, within some seconds; None where none did."""
+        since = self._monotonic() - _AVOIDED_FOR
+        with self._lock:
+            recent = [
+                (at, source)
+                for source in (Source.TABLE, Source.INDEX)
+                if (at := self._throttled.get((series, source), since)) > since
+            ]
+        return max(recent, default=(0.0, None))[1]
