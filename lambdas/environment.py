@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import boto3
 import msgspec
@@ -12,15 +12,24 @@ from aws_lambda_powertools.metrics import MetricUnit
 from botocore.config import Config
 
 from spillway import Bucket, DaxCall, EventStore, Mode, Settings, StorageError
+from spillway.scaling.growth import Growth, GrowthPolicy
 from spillway.scaling.report import Observer, ignore
+from spillway.sharding import MAX_SHARDS, PARTITION_WCU
 from spillway.storage.port import Call
 
-__all__ = ["Environment", "open_store", "read_environment"]
+__all__ = [
+    "CLIENT",
+    "Environment",
+    "ScalerEnvironment",
+    "open_store",
+    "read_environment",
+    "read_environment_as",
+]
 
 _PREFIX: Final = "SPILLWAY_"
 _DAX: Final = "DAX_ENDPOINT"
 # Requests to DynamoDB take milliseconds: give up soon enough to try again within the caller's patience.
-_CLIENT: Final = Config(
+CLIENT: Final = Config(
     connect_timeout=1, read_timeout=3, max_pool_connections=16, retries={"total_max_attempts": 1}
 )
 
@@ -38,6 +47,10 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     retention_days: int
     late_limit_seconds: int
     projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+    grow: bool = True  # whether writers grow layouts by themselves
+    most_shards: int = MAX_SHARDS
+    cooldown_seconds: float = 1.0  # between two changes of a layout
+    partition_wcu: float = PARTITION_WCU
     dax_endpoint: str = ""  # none
 
     def settings(self) -> Settings:
@@ -51,11 +64,45 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
             retention=timedelta(days=days) if days else None,
             late_limit=timedelta(seconds=late) if late else None,
             index_has_payload=self.projection == "ALL",
+            growth=Growth(
+                policy=GrowthPolicy.DEMAND if self.grow else None,
+                most_shards=self.most_shards,
+                cooldown=self.cooldown_seconds,
+                partition_wcu=self.partition_wcu,
+            ),
         )
+
+
+class ScalerEnvironment(Environment, frozen=True, kw_only=True):
+    """What the scaler is told besides.
+
+    Attributes:
+        alarm_prefix: of the names of the alarms to look after.
+        dry_run: whether it only says what it would do.
+        shrink_window_hours: how long usage must have been low before a layout shrinks; 0 never shrinks.
+        most_warm_write_units: bound up to which warm throughput is raised; 0 never raises it.
+        most_provisioned_write_units: bound up to which provisioned throughput is raised; 0 never raises it.
+    """
+
+    alarm_prefix: str
+    dry_run: bool
+    shrink_window_hours: float
+    most_warm_write_units: int
+    most_provisioned_write_units: int
+
+
+AnyEnvironment = TypeVar("AnyEnvironment", bound=Environment)
 
 
 def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
     """Read the environment; msgspec.ValidationError names the variable that is missing or wrong."""
+    return read_environment_as(Environment, variables)
+
+
+def read_environment_as(
+    kind: type[AnyEnvironment], variables: Mapping[str, str] | None = None
+) -> AnyEnvironment:
+    """Read the environment of a function that is told more than the others."""
     source = os.environ if variables is None else variables
     own = {
         name.removeprefix(_PREFIX).lower(): value
@@ -63,7 +110,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         if name.startswith(_PREFIX)
     }
     own["dax_endpoint"] = source.get(_DAX, "")
-    return msgspec.convert(own, Environment, strict=False)
+    return msgspec.convert(own, kind, strict=False)
 
 
 def open_store(environment: Environment, observe: Observer | None = None) -> EventStore:
@@ -72,7 +119,7 @@ def open_store(environment: Environment, observe: Observer | None = None) -> Eve
     With an observer it also records what writers want, and grows layouts by it.
     """
     return EventStore(
-        boto3.client("dynamodb", config=_CLIENT),
+        boto3.client("dynamodb", config=CLIENT),
         table=environment.table,
         layouts=environment.layouts,
         usage=environment.usage if observe else None,
