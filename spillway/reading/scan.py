@@ -66,7 +66,7 @@ class Scan:
         self._budget = budget
         self._explain = explain
         self.spent = Spent()
-        self._age = sources.age(query.end, consistent=query.consistent)
+        self._age = sources.age(query.narrowed(after).end, consistent=query.consistent)
         deadline = budget.deadline
         self._requests = Requests(sources, query.series, self._age, deadline, self.spent)
         self._known = sources.experience.of(query.series)

@@ -5,6 +5,7 @@ keeps DynamoDB's limits: sizes of items, keys, batches and pages.
 """
 
 import copy
+import math
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -26,6 +27,7 @@ _CONDITION: Final = "#p = :p AND #s BETWEEN :low AND :high"
 _ITEM_LIMIT: Final = 400 * 1024
 _PAGE_LIMIT: Final = 1024 * 1024
 _BATCH_LIMIT: Final = 16 * 1024 * 1024
+_UNIT_BYTES: Final = 4 * 1024
 _KEY_LIMITS: Final = (2_048, 1_024)
 
 
@@ -191,6 +193,10 @@ def _page(found: list[Item], sort_name: str, partition_name: str, request: Respo
         page.append(item)
         size += item_bytes(item)
     response: Response = {"Items": copy.deepcopy(page), "Count": len(page)}
+    if request.get("ReturnConsumedCapacity") == "TOTAL":
+        unit = 1.0 if request.get("ConsistentRead") else 0.5
+        units = unit * max(1, math.ceil(size / _UNIT_BYTES))
+        response["ConsumedCapacity"] = {"CapacityUnits": units}
     if page and (len(page) == request["Limit"] or len(page) < len(found)):
         last = page[-1]
         response["LastEvaluatedKey"] = {
