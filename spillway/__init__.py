@@ -5,6 +5,8 @@ One logical key is spread over shards, whose number may change while traffic run
 
 from spillway.errors import InvalidInputError, SpillwayError
 from spillway.event import Event
+from spillway.exporting.export import Export, ExportChunk
+from spillway.exporting.failure import ExportError
 from spillway.keys import Bucket
 from spillway.reading.page import Page
 from spillway.runtime import Runtime
@@ -26,6 +28,9 @@ __all__ = [
     "DaxCall",
     "Event",
     "EventStore",
+    "Export",
+    "ExportChunk",
+    "ExportError",
     "InvalidInputError",
     "Mode",
     "OutcomeUnknownError",

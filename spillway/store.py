@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spillway.errors import InvalidInputError
 from spillway.event import Event
+from spillway.exporting.exporter import Exporting
 from spillway.layouts.lagging import LaggingLayouts
 from spillway.layouts.model import Layout
 from spillway.layouts.source import LayoutSource
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["EventStore"]
 
 
-class EventStore:
+class EventStore(Exporting):
     """Events in a sharded DynamoDB table. Thread-safe; make one a process and keep it.
 
     Args:
@@ -90,7 +91,7 @@ class EventStore:
         grower = Grower(self._layouts, recorder, self._settings.growth, runtime, observe)
         check = None if capacity is None else CapacityCheck(capacity, runtime.monotonic)
         self._writer = Writer(call, table, self._layouts, grower, self._settings, runtime, check)
-        sources = Sources(
+        self._sources = Sources(
             call=call,
             cached=self._fallback or call,
             experience=Experience(runtime.monotonic),
@@ -100,7 +101,7 @@ class EventStore:
             layouts=self._layouts,
             runtime=runtime,
         )
-        self._reader = Reader(sources, self._settings)
+        self._reader = Reader(self._sources, self._settings)
 
     @property
     def cache_failures(self) -> int:

@@ -1,0 +1,89 @@
+"""Where an export is, and the cursors that say so.
+
+An export walks over blocks of consecutive shards, and through each block in order of time. So one sort key and the
+block say what has been given out, however many shards there are and whatever becomes of the layout.
+"""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from spillway.errors import InvalidInputError
+from spillway.keys import TIME_WIDTH
+from spillway.reading.cursor import decode_cursor, encode_cursor
+from spillway.reading.query import ReadQuery
+from spillway.sharding import MAX_SHARDS
+
+__all__ = ["MAX_POOL", "ExportMode", "Position", "Positions", "block_width"]
+
+MAX_POOL: Final = 8  # as many requests as a store sends at the same time
+_MAX_KEY_BYTES: Final = 1_024  # of a sort key
+
+
+class ExportMode(StrEnum):
+    """In which order an export reads the shards."""
+
+    SHARDS = "shards"  # one after the other
+    BLOCKS = "blocks"  # some at the same time, then the next ones
+    ROUND_ROBIN = "round_robin"  # a page of each in turn
+
+
+def block_width(mode: ExportMode, pool: int) -> int:
+    """Return how many shards are walked through together."""
+    return {ExportMode.SHARDS: 1, ExportMode.BLOCKS: pool, ExportMode.ROUND_ROBIN: MAX_SHARDS}[mode]
+
+
+class Position(NamedTuple):
+    """A point of an export: blocks of lower shards are done, and this block up to and with the sort key `after`.
+
+    `after` may be a time alone, which sorts before its events, or empty where the block has not been begun.
+    """
+
+    first: int
+    width: int
+    after: str = ""
+
+    @property
+    def end(self) -> int:
+        """The first shard behind the block."""
+        return self.first + self.width
+
+
+class Positions:
+    """Positions as cursors, bound to the series and range of an export and to its mode."""
+
+    def __init__(self, query: ReadQuery, mode: ExportMode) -> None:
+        self.series = query.series
+        self._query = query
+        self._binding = repr(("export", query.series, query.start, query.end, mode.value))
+
+    def encode(self, position: Position) -> str:
+        """Return an opaque text of at most 930 characters."""
+        return encode_cursor(f"{position.first}:{position.width}:{position.after}", self._binding)
+
+    def decode(self, cursor: str) -> Position:
+        """Return the position of a cursor; InvalidInputError where it is damaged or another export's."""
+        try:
+            first, width, after = decode_cursor(cursor, self._binding).split(":", 2)
+            position = Position(int(first), int(width), after)
+        except (InvalidInputError, ValueError) as error:
+            raise _invalid() from error
+        if not self._is_possible(position):
+            raise _invalid()
+        return position
+
+    def _is_possible(self, position: Position) -> bool:
+        after = position.after
+        time, rest = after[:TIME_WIDTH], after[TIME_WIDTH:]
+        in_range = self._query.start <= time < self._query.end and rest[:1] in {"", "#"}
+        return (
+            0 <= position.first <= MAX_SHARDS
+            and 1 <= position.width <= MAX_SHARDS
+            and (not after or (in_range and len(after.encode()) < _MAX_KEY_BYTES))
+        )
+
+
+def _invalid() -> InvalidInputError:
+    reason = (
+        "is damaged, or belongs to another export: series, from, to and mode must stay the same"
+    )
+    return InvalidInputError("invalid_cursor", "cursor", reason)
