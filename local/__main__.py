@@ -41,7 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _up(options: argparse.Namespace, progress: Progress) -> None:
     heat = HeatOptions.from_arguments(options)
     heat.check()
-    chosen = Options(port=options.port, data=options.data, deploys=options.deploy, heat=heat)
+    chosen = Options(
+        port=options.port,
+        data=options.data,
+        deploys=options.deploy,
+        heat=heat,
+        context=tuple(options.context),
+    )
     state = State(options.state.resolve())
     state.logs.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(filename=state.logs / "endpoint.log", level=logging.WARNING)
@@ -68,6 +74,13 @@ def _parser() -> argparse.ArgumentParser:
         help="keep the tables on disk, in DIR, for the next start (default: in memory, and gone)",
     )
     up.add_argument("--no-deploy", dest="deploy", action="store_false", help="leave the stacks out")
+    up.add_argument(
+        "--context",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the deployed stacks (stacks/overrides.py); may be repeated",
+    )
     up.add_argument("--brief", action="store_true", help="do not print how to use it")
     add_arguments(up)
     down = commands.add_parser("down", help="stop a running local cloud")

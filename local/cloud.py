@@ -60,12 +60,13 @@ def running(
     data: Path | None = None,
     quiet: bool = True,
     heat: HeatOptions | None = None,
+    context: Mapping[str, str] | None = None,
 ) -> Generator[Cloud]:
     """Run a cloud of its own on free ports until the block ends.
 
     It takes about ten seconds to deploy the stacks, about one without (`deploys=False`). The tables
     live in memory, or in the folder `data`. It throttles at DynamoDB's own limits, unless `heat` says
-    others, or not at all. The cloud is a process of its own that dies with this one;
+    others, or not at all. `context` changes settings of the stacks (stacks/overrides.py). The cloud is a process of its own that dies with this one;
     enter on a thread that lives as long as the cloud should. Unless `quiet`, its progress is printed.
 
     Raises:
@@ -74,9 +75,8 @@ def running(
     with TemporaryDirectory(prefix="spillway-cloud-") as folder:
         state = State(Path(folder).resolve())
         log = state.logs / "up.log"
-        command = _command(state, deploys=deploys, data=data) + (
-            heat.to_arguments() if heat else []
-        )
+        command = _command(state, deploys=deploys, data=data, context=context or {})
+        command += heat.to_arguments() if heat else []
         child = spawn(command, log=log if quiet else None, cwd=ROOT)
         try:
             status = _wait(child, state, log)
@@ -104,10 +104,13 @@ def stop_cloud(state: State) -> bool:
     )
 
 
-def _command(state: State, *, deploys: bool, data: Path | None) -> list[str]:
+def _command(
+    state: State, *, deploys: bool, data: Path | None, context: Mapping[str, str]
+) -> list[str]:
     command = [sys.executable, "-m", "local", "up", "--port", "0", "--state", str(state.folder)]
     command += ["--brief"]  # how to use it is for those who started it by hand
     command += [] if deploys else ["--no-deploy"]
+    command += [f"--context={name}={value}" for name, value in context.items()]
     return command + ([] if data is None else ["--data", str(data.resolve())])
 
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -65,12 +65,13 @@ def _environment(endpoint: str, state: State) -> dict[str, str]:
 class Deployment:
     """The commands of one deployment; the synthesis runs beside the bootstrap."""
 
-    def __init__(self, endpoint: str, state: State) -> None:
-        """Take the endpoint to deploy to and the state that keeps logs and results."""
+    def __init__(self, endpoint: str, state: State, context: Sequence[str] = ()) -> None:
+        """Take the endpoint to deploy to, the state that keeps logs and results, and `name=value` for the app's context."""
         self._environment = _environment(endpoint, state)
         self._state = state
         self._synthesis = self._start(
             "synth", "-c", "stage=local", "-c", f"endpoint={endpoint}", "-q",
+            *(word for each in context for word in ("-c", each)),
             "-o", str(state.assembly),
         )  # fmt: skip
 

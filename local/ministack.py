@@ -22,10 +22,17 @@ _READY_SECONDS = 60.0
 class MiniStack:
     """The process of the emulated AWS; its Python runs the deployed functions."""
 
-    def __init__(self, port: int, endpoint: str, scratch: Path, log: Path) -> None:
-        """Listen on `port`; tell functions that AWS is at `endpoint`, so that DynamoDB is the engine."""
+    def __init__(
+        self, port: int, endpoint: str, scratch: Path, log: Path, *, time_scale: float = 1.0
+    ) -> None:
+        """Listen on `port`; tell functions that AWS is at `endpoint`, so that DynamoDB is the engine.
+
+        `time_scale` divides the times of scheduled rules, as it does those of metrics.
+        """
         self.port = port
-        self._environment = _environment(port, endpoint, scratch)
+        self._environment = _environment(port, endpoint, scratch) | {
+            "LOCAL_TIME_SCALE": str(time_scale)
+        }
         self._scratch = scratch
         self._log = log
         self._child: Child | None = None

@@ -44,6 +44,7 @@ class Options:
     port: int = 4566  # of the endpoint; 0 for any
     data: Path | None = None  # folder that keeps the tables on disk, else they live in memory
     deploys: bool = True
+    context: tuple[str, ...] = ()  # `name=value` of the deployed app
     heat: HeatOptions = field(default_factory=HeatOptions)
 
 
@@ -66,7 +67,7 @@ async def _run(options: Options, state: State, progress: Progress, ready: Ready)
         scratch = stack.enter_context(scratch_folder())
         listener = stack.enter_context(bind(options.port))
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
-        deployment = Deployment(url, state) if options.deploys else None
+        deployment = _deployment(options, url, state)
         if deployment is not None:  # its synthesis needs no cloud and runs from now on
             stack.callback(deployment.abandon)
         parts = _Parts(options, state, scratch, url)
@@ -106,7 +107,8 @@ class _Parts:
             old.unlink(missing_ok=True)
         self.engine_port = free_port()
         self.engine = EngineKeeper(self.engine_port, folder / "engine.db", logs["engine"])
-        self.aws = MiniStack(free_port(), url, scratch, logs["ministack"])
+        scale = options.heat.time_scale
+        self.aws = MiniStack(free_port(), url, scratch, logs["ministack"], time_scale=scale)
 
     async def start(self) -> None:
         await asyncio.gather(self.engine.start(), self.aws.start())
@@ -114,6 +116,15 @@ class _Parts:
     def stop(self) -> None:
         self.engine.stop()
         self.aws.stop()
+
+
+def _deployment(options: Options, url: str, state: State) -> Deployment | None:
+    if not options.deploys:
+        return None
+    units, usual = options.heat.partition_wcu, HeatOptions().partition_wcu
+    scaled = options.heat.enabled and units != usual
+    told = (f"partition_wcu={units:.0f}",) if scaled else ()
+    return Deployment(url, state, (*told, *options.context))
 
 
 @asynccontextmanager

@@ -1,18 +1,20 @@
 """Runs MiniStack with its CloudWatch corrected: `python -I emulated.py`, by MiniStack's own Python.
 
-MiniStack evaluates alarms by itself whenever data or an alarm is put, from all metrics of a name whatever
-their dimensions; its CloudFormation refuses metric math; its messages to topics are not in AWS's shape; and
-it makes nothing of the metrics that functions write into their logs. Evaluating elsewhere does not help as
-long as it also does: one datum of any table would turn the alarms of all others, and publish. The ways to
-stop that from outside (keeping all data from it, changing alarms and templates as they pass) would leave
-its own AWS/Lambda metrics in its way, and metric math out. So the functions that are wrong are replaced in
-its process. Its version is pinned to the byte; if a function is no longer there, this ends with a sentence.
+MiniStack evaluates alarms by itself whenever data or an alarm is put, from all metrics of a name whatever their
+dimensions; its CloudFormation refuses metric math; its messages to topics are not in AWS's shape; and it makes
+nothing of the metrics that functions write into their logs. Evaluating elsewhere does not help as long as it also
+does: one datum of any table would turn the alarms of all others, and publish. The ways to stop that from outside
+(keeping all data from it, changing alarms and templates as they pass) would leave its own AWS/Lambda metrics in its
+way, and metric math out. So the functions that are wrong are replaced in its process. Scheduled rules follow the time
+scale of metrics, which LOCAL_TIME_SCALE names. Its version is pinned to the byte; if a function is no longer there,
+this ends with a sentence.
 
 Nothing of this project is imported here: the two environments share no packages.
 """
 
 import importlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -53,6 +55,7 @@ def main() -> None:
     _replace(cloudwatch, "handle_request", lambda handle: _giving_away(handle, cloudwatch))
     provisioners = _module("services.cloudformation.provisioners")
     _replace(provisioners, "_cw_metric_alarm_record", _recording)
+    _hurry(_module("services.eventbridge"), float(os.environ.get("LOCAL_TIME_SCALE", "1")))
     functions = _module("services.lambda_svc")
     _replace(functions, "_emit_lambda_logs", lambda emit: _reading_logs(emit, cloudwatch))
     _module("app").main()
@@ -66,6 +69,12 @@ def _replace(module: Any, name: str, made: Callable[[Any], Any]) -> None:
     if not hasattr(module, name):
         sys.exit(f"This MiniStack has no {module.__name__}.{name}: reinstall it with `make setup`.")
     setattr(module, name, made(getattr(module, name)))
+
+
+def _hurry(eventbridge: Any, scale: float) -> None:
+    parse = "_parse_rate_seconds"
+    _replace(eventbridge, parse, lambda usual: lambda text: (usual(text) or 0) / scale or None)
+    _replace(eventbridge, "_SCHEDULER_TICK_INTERVAL", lambda usual: usual / scale)
 
 
 def _as_stated(alarm: dict[str, Any], stated: dict[str, Any]) -> None:
