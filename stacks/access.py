@@ -12,7 +12,7 @@ from aws_cdk import aws_iam as iam
 
 from spillway import keys
 
-__all__ = ["ACCESS", "Access", "statements"]
+__all__ = ["ACCESS", "DAX_ACCESS", "DAX_READS", "Access", "dax_statement", "statements"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +42,14 @@ ACCESS: Final[Mapping[str, Access]] = {
     ),
 }
 
+# What DAX asks of DynamoDB for those who read through it; keys of a table by DescribeTable.
+DAX_ACCESS: Final = Access(
+    events=("dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"),
+    events_index=("dynamodb:Query",),
+    layouts=("dynamodb:DescribeTable", "dynamodb:GetItem"),
+)
+DAX_READS: Final = ("dax:GetItem", "dax:Query")  # what a function asks of the cluster
+
 
 def statements(
     access: Access,
@@ -61,3 +69,8 @@ def statements(
     for actions, arn in allowed:
         if actions:
             yield iam.PolicyStatement(actions=list(actions), resources=[arn])
+
+
+def dax_statement(cluster_arn: str) -> iam.PolicyStatement:
+    """Return the right to read through a DAX cluster."""
+    return iam.PolicyStatement(actions=list(DAX_READS), resources=[cluster_arn])

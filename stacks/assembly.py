@@ -6,6 +6,7 @@ from aws_cdk import App, Tags, Validations
 from aws_cdk import aws_lambda as lambda_
 from cdk_nag import AwsSolutionsChecks
 
+from stacks.cache import CacheStack
 from stacks.config import Stage
 from stacks.service import ServiceStack
 from stacks.storage import StorageStack
@@ -17,6 +18,7 @@ class Stacks(NamedTuple):
     """The stacks of one stage."""
 
     storage: StorageStack
+    cache: CacheStack | None
     service: ServiceStack
 
 
@@ -26,10 +28,19 @@ def assemble(app: App, *, stage: Stage, code: lambda_.Code) -> Stacks:
     The stage is part of every stack's name, so that stages can share an account and a region.
     """
     storage = StorageStack(app, f"Spillway-{stage.name}-storage", stage=stage)
+    cache = None
+    if stage.cache is not None:
+        cache = CacheStack(
+            app,
+            f"Spillway-{stage.name}-cache",
+            stage=stage,
+            cache=stage.cache,
+            storage=storage,
+        )
     service = ServiceStack(
-        app, f"Spillway-{stage.name}-service", stage=stage, storage=storage, code=code
+        app, f"Spillway-{stage.name}-service", stage=stage, storage=storage, cache=cache, code=code
     )
     Tags.of(app).add("project", "spillway")
     Tags.of(app).add("stage", stage.name)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    return Stacks(storage, service)
+    return Stacks(storage, cache, service)

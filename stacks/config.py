@@ -8,6 +8,7 @@ from aws_cdk import RemovalPolicy
 from aws_cdk.aws_logs import RetentionDays
 
 from spillway.keys import Bucket
+from stacks.cache_settings import CacheSettings
 from stacks.settings import (
     AlarmRule,
     AlarmSettings,
@@ -24,7 +25,6 @@ __all__ = [
     "ON_DEMAND",
     "SCALER",
     "STAGES",
-    "Cache",
     "Stage",
     "UnknownStageError",
     "stage_named",
@@ -73,26 +73,6 @@ class UnknownStageError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Cache:
-    """A DAX cluster, and the network that it and the function that reads through it stand in."""
-
-    nodes: int  # three survive the loss of a zone without a pause
-    node_type: str
-    zones: int  # availability zones with a subnet each
-    item_ttl_seconds: int = 10  # of layouts: what DAX adds to the age of what a read sees
-    query_ttl_seconds: int = 30  # of closed ranges of events
-    cidr: str = "10.0.0.0/24"
-    subnet_bits: int = 26  # 59 addresses: a node each, and a few interfaces of functions
-
-    def __post_init__(self) -> None:
-        """Refuse what only a deployment would find wrong."""
-        if not 1 <= self.nodes <= 11:
-            raise ValueError(f"a DAX cluster has 1 to 11 nodes, not {self.nodes}")
-        if min(self.zones, self.item_ttl_seconds, self.query_ttl_seconds) < 1:
-            raise ValueError("zones and TTLs of a cache are 1 or more: a TTL of 0 keeps forever")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Stage:
     """One environment. Layouts and usage are on demand; a name is part of every stack's name."""
 
@@ -115,7 +95,7 @@ class Stage:
     late_limit_seconds: int = 0  # 0 takes events of any age
 
     # Cache of eventually consistent reads; None: no DAX, no network, nothing to pay
-    cache: Cache | None = None
+    cache: CacheSettings | None = None
 
     # Functions
     functions: FunctionSettings = FUNCTIONS
@@ -164,7 +144,7 @@ _ALL: Final = (
         name="dev",
         removal_policy=RemovalPolicy.DESTROY,
         deletion_protection=False,
-        cache=Cache(nodes=1, node_type="dax.t3.small", zones=2),
+        cache=CacheSettings(nodes=1, node_type="dax.t3.small", zones=2),
         requests_per_second=500,
         burst_requests=500,
     ),
@@ -172,7 +152,7 @@ _ALL: Final = (
         name="prod",
         removal_policy=RemovalPolicy.RETAIN,
         deletion_protection=True,
-        cache=Cache(nodes=3, node_type="dax.t3.small", zones=3),
+        cache=CacheSettings(nodes=3, node_type="dax.t3.small", zones=3),
         functions=replace(
             FUNCTIONS,
             memory_mb=1_769,

@@ -8,6 +8,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from stacks.network import ISOLATED, PrivateNetwork, interface_rights
 from stacks.settings import FunctionSettings
 
 __all__ = ["ServiceFunction"]
@@ -31,8 +32,12 @@ class ServiceFunction(Construct):
         code: lambda_.Code,
         environment: Mapping[str, str],
         concurrency: int | None = None,
+        network: PrivateNetwork | None = None,
     ) -> None:
-        """Build the function; `concurrency` is reserved for it, and as many run at once at most."""
+        """Build the function, in a network if any.
+
+        `concurrency` is reserved for it, and as many run at once at most.
+        """
         super().__init__(scope, name)
         log_group = logs.LogGroup(
             self, "Logs", retention=settings.log_retention, removal_policy=settings.removal_policy
@@ -52,11 +57,31 @@ class ServiceFunction(Construct):
             reserved_concurrent_executions=concurrency,
             log_group=log_group,
             environment={**environment, "POWERTOOLS_SERVICE_NAME": name},
+            vpc=None if network is None else network.vpc,
+            vpc_subnets=None if network is None else ISOLATED,
+            security_groups=None if network is None else [network.function_group],
         )
+        if network is not None:
+            self._allow_interfaces()
         Validations.of(self.function).acknowledge(
             Acknowledgment(
                 id="AwsSolutions::AwsSolutions-L1",
                 reason="The bundle holds wheels and bytecode of exactly this Python version",
+            )
+        )
+
+    def _allow_interfaces(self) -> None:
+        """Let Lambda keep the function's network interfaces; the function itself cannot reach EC2."""
+        policy = iam.Policy(self, "Interfaces", roles=[self.role], statements=[*interface_rights()])
+        self.function.node.add_dependency(policy)  # Lambda asks for them when it creates it
+        interfaces = "arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:*/*"
+        Validations.of(policy).acknowledge(
+            *(
+                Acknowledgment(
+                    id=f"AwsSolutions::AwsSolutions-IAM5[Resource::{resource}]",
+                    reason="Nobody knows the ids of interfaces before Lambda makes them",
+                )
+                for resource in ("*", interfaces)
             )
         )
 

@@ -1,6 +1,8 @@
 """One synthesis a stage and session: the templates that its tests read."""
 
 import os
+from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -11,11 +13,23 @@ if _NODE is not None:
     os.environ.setdefault("JSII_NODE", str(_NODE))
 
 # Importing aws_cdk starts Node, so the choice of Node stands above.
+from stacks.config import STAGES  # noqa: E402
 from tests.infra.synthesis import STAGE_NAMES, Synthesis, synthesise  # noqa: E402
 
+Synthesised = Callable[[str], Synthesis]
 
-@pytest.fixture(scope="session", params=STAGE_NAMES)
-def synthesis(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Synthesis:
-    return synthesise(request.param, tmp_path_factory.mktemp(request.param))
+
+@pytest.fixture(scope="session")
+def synthesised(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
+    return cache(lambda name: synthesise(name, tmp_path_factory.mktemp(name)))
+
+
+@pytest.fixture(params=STAGE_NAMES)
+def synthesis(request: pytest.FixtureRequest, synthesised: Synthesised) -> Synthesis:
+    return synthesised(request.param)
+
+
+@pytest.fixture(params=[name for name in STAGE_NAMES if STAGES[name].cache is not None])
+def cached(request: pytest.FixtureRequest, synthesised: Synthesised) -> Synthesis:
+    """A stage that has a cache."""
+    return synthesised(request.param)

@@ -29,6 +29,7 @@ class Synthesis:
     folder: Path
     storage: Template
     service: Template
+    cache: Template | None
 
     @property
     def template_files(self) -> list[Path]:
@@ -50,6 +51,7 @@ def synthesise(name: str, folder: Path, *, stage: Stage | None = None) -> Synthe
         folder / "out",
         Template.from_stack(stacks.storage),
         Template.from_stack(stacks.service),
+        None if stacks.cache is None else Template.from_stack(stacks.cache),
     )
 
 
@@ -78,6 +80,11 @@ def functions(synthesis: Synthesis) -> dict[str, Resource]:
     """Return the functions' properties by name."""
     found = of_type(synthesis.service, "AWS::Lambda::Function")
     return {f["Properties"]["Handler"].split(".")[1]: f["Properties"] for f in found}
+
+
+def in_network(synthesis: Synthesis, function: str) -> bool:
+    """Tell whether a function stands in the network of the cache."""
+    return synthesis.cache is not None and function == "query"
 
 
 def allowed(synthesis: Synthesis, function: str) -> Iterator[tuple[str, Any]]:
