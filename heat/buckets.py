@@ -29,6 +29,21 @@ class Bucket:
             self.at = now
         return self.tokens
 
+    def pour(self, start: float, end: float) -> float:
+        """Refill up to `end`, from `start` on past the depth, and return the tokens.
+
+        That is what can be taken at an even rate over the time between; `level` ends it.
+        """
+        self.fill(start)
+        if end > self.at:
+            self.tokens += (end - self.at) * self.rate
+            self.at = end
+        return self.tokens
+
+    def level(self) -> None:
+        """Lose what is above the depth."""
+        self.tokens = min(self.tokens, self.depth)
+
     def holds(self, units: float, *, whole: bool) -> bool:
         """Say whether `units` may be taken.
 

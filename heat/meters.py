@@ -69,10 +69,10 @@ class Meter:
         self.total.consumed_read += units
         self.total.reads += items
 
-    def refuse(self, throttle: Throttle, units: float) -> None:
-        """Count an item that was throttled on this resource, and the units it wanted from its table."""
+    def refuse(self, throttle: Throttle, units: float, items: int = 1) -> None:
+        """Count items that were throttled on this resource, and the units they wanted in all."""
         for slot in (self.slot, self.total):
-            slot.throttled[throttle.reason] += 1
+            slot.throttled[throttle.reason] += items
             if throttle.write:
                 slot.refused_write += units
             else:

@@ -48,6 +48,7 @@ class Partition:
 
     __slots__ = (
         "bytes",
+        "children",
         "consumed_read",
         "consumed_write",
         "hot_since",
@@ -84,9 +85,10 @@ class Partition:
         per_window = wcu * limits.heat_window_seconds
         self.observed = Observations(max(1.0, per_window / _OBSERVED_A_WINDOW))
         self.hot_since: float | None = None
-        self.split_at: float | None = None
+        self.split_at: float | None = None  # a split for heat is under way
         self.unsplittable = False  # the last attempt found no useful cut
         self.retired = False  # it was split: look the key up again
+        self.children: tuple[Partition, ...] = ()
 
     def inherit(self, parent: "Partition", share: float) -> None:
         """Start as a child of `parent` that keeps `share` of its data."""
@@ -97,8 +99,18 @@ class Partition:
 
     def stay_hot(self, parent: "Partition", high: Position) -> None:
         """Go on being hot since when the parent was: its split had another reason."""
-        self.hot_since, self.split_at = parent.hot_since, parent.split_at
+        self.hot_since = parent.hot_since
         self.observed.inherit(parent.observed, lambda place: self.low <= place < high)
+
+    def hot_for(self, now: float) -> float:
+        """Return for how many seconds it has been hot."""
+        return 0.0 if self.hot_since is None else now - self.hot_since
+
+    def cool(self) -> None:
+        """Be hot no more, or start being watched anew."""
+        self.hot_since = self.split_at = None
+        self.unsplittable = False
+        self.observed.clear()
 
 
 class Partitions:
@@ -166,7 +178,7 @@ class Partitions:
         at = bisect_right(self._starts, parent.low) - 1
         self._parts[at : at + 1] = [left, right]
         insort(self._starts, cut)
-        parent.retired = True
+        parent.retired, parent.children = True, (left, right)
         self.cache.clear()
         return left, right
 

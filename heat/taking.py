@@ -6,7 +6,14 @@ from heat.charges import SCAN, Charge, Sums, by_partition
 from heat.partitions import Partition, position
 from heat.resources import Resource
 
-__all__ = ["Totals", "take_reads", "take_summed_writes", "take_writes", "totals_of"]
+__all__ = [
+    "Totals",
+    "take_reads",
+    "take_summed_reads",
+    "take_summed_writes",
+    "take_writes",
+    "totals_of",
+]
 
 Totals = dict[Resource, list[float]]  # units, items
 
@@ -25,17 +32,29 @@ def take_writes(charges: Sequence[Charge], now: float, *, corrects: bool = False
 def take_reads(charges: Sequence[Charge], now: float, *, corrects: bool = False) -> None:
     """Consume read charges whatever the buckets hold, as `take_writes`."""
     sums = by_partition(charges)
-    for partition, (units, tokens, _) in sums.items():
+    totals = totals_of(sums, count=not corrects)
+    for partition in sums:
         partition.read.fill(now)
+    for resource in totals:
+        for limit in resource.reads.limits:
+            limit.bucket.fill(now)
+    take_summed_reads(charges, sums, totals, now)
+
+
+def take_summed_reads(charges: Sequence[Charge], sums: Sums, totals: Totals, now: float) -> None:
+    """Consume read charges that are summed already; the buckets must be filled up to `now`.
+
+    Sums without their charges leave the samples' credit to the caller, as `take_summed_writes` does.
+    """
+    for partition, (units, tokens, _) in sums.items():
         partition.read.tokens -= tokens
         partition.read_tokens += tokens
         partition.consumed_read += units
         partition.observed.credit += units
         if partition.observed.credit >= partition.observed.stride:
             _observe(partition, units, charges)
-    for resource, (units, items) in totals_of(sums, count=not corrects).items():
+    for resource, (units, items) in totals.items():
         for limit in resource.reads.limits:
-            limit.bucket.fill(now)
             limit.bucket.tokens -= units
         resource.meter.advance(now)
         resource.meter.consume_read(units, int(items))

@@ -1,0 +1,81 @@
+"""Traffic: what is written or read, apart from how much of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from heat.aggregated.keys import Keys
+from heat.units import EVENTUAL, read_units, write_units
+
+__all__ = ["Entries", "Reads", "Traffic", "Writes"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """What a write leaves in a global index. An entry's key is drawn apart from the key of its item.
+
+    Where the two hang together, as shards of table and index do, make one `Writes` for each shard.
+    """
+
+    keys: Keys
+    entry_bytes: int | None = None
+    """Size of an entry; None: as large as the item."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Writes:
+    """Writes to a table. Make it once and offer it at each step; what it is asked, in write units of the table."""
+
+    table: str
+    keys: Keys
+    indexes: Mapping[str, Entries] = field(default_factory=dict)
+    """Entries by the name of a global index; an index that is not named gets none."""
+    item_bytes: int = 1024
+    """Size of an item, which says how many units and bytes it is."""
+    grows: bool = True
+    """Whether items are new: partitions grow, and split for size."""
+    retried: bool = False
+    """Whether what is throttled comes again with the next step; otherwise it is lost."""
+
+    @property
+    def item_units(self) -> float:
+        """The table's write units of an item."""
+        return write_units(self.item_bytes)
+
+    def entry_units(self, entries: Entries) -> float:
+        """Return the units of an index entry for each unit of the table."""
+        size = self.item_bytes if entries.entry_bytes is None else entries.entry_bytes
+        return write_units(size) / self.item_units
+
+    def entry_growth(self, entries: Entries) -> float:
+        """Return the bytes of an index entry for each of its units."""
+        size = self.item_bytes if entries.entry_bytes is None else entries.entry_bytes
+        return size / write_units(size) if self.grows else 0.0
+
+    @property
+    def growth(self) -> float:
+        """The bytes by which a unit makes the table grow."""
+        return self.item_bytes / self.item_units if self.grows else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reads:
+    """Reads of a table or an index. Make it once and offer it at each step; what it is asked, in read units."""
+
+    table: str
+    keys: Keys
+    index: str | None = None
+    """A global or local index; `keys` are then the index's."""
+    consistency: float = EVENTUAL
+    """EVENTUAL, STRONG or TRANSACTIONAL, of `heat.units`."""
+    item_bytes: int = 4096
+    """Size of what one request reads, which says how many units it is."""
+    retried: bool = False
+    """Whether what is throttled comes again with the next step; otherwise it is lost."""
+
+    @property
+    def item_units(self) -> float:
+        """The read units of a request."""
+        return read_units(self.item_bytes, self.consistency)
+
+
+Traffic = Writes | Reads
