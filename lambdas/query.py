@@ -1,7 +1,7 @@
 """GET /v1/…: events, layouts, the service's own description; and the answer to unknown paths."""
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Response
@@ -17,6 +17,9 @@ from lambdas.environment import open_store, read_environment
 
 __all__ = ["handler"]
 
+_READ_SECONDS: Final = 10.0
+_MARGIN_SECONDS: Final = 1.0  # for an answer, before the function is stopped
+
 logger = Logger()
 app = APIGatewayHttpResolver()
 handle_errors(app, logger)
@@ -25,7 +28,7 @@ store = open_store(read_environment())
 
 @app.get("/v1/events")
 def read_events() -> Response[Any]:
-    return reads.read_page(store, raw_query(app))
+    return reads.read_page(store, raw_query(app), _patience())
 
 
 @app.get("/v1/events/one")
@@ -46,6 +49,11 @@ def health() -> Response[Any]:
 @app.get("/v1/openapi.json")
 def openapi() -> Response[Any]:
     return answer_json(HTTPStatus.OK, openapi_document())
+
+
+def _patience() -> float:
+    left = app.lambda_context.get_remaining_time_in_millis() / 1_000
+    return min(_READ_SECONDS, left - _MARGIN_SECONDS)
 
 
 @logger.inject_lambda_context(clear_state=True)

@@ -1,28 +1,34 @@
 """Answers of the API, as text where they are made of stored JSON."""
 
 import json
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
 import orjson
 from aws_lambda_powertools.event_handler import Response
 from msgspec import UNSET
 
 from lambdas.api.errors import answer_json
 from lambdas.api.types import (
+    CostOutput,
     Counts,
     DecisionOutput,
     EpochOutput,
     ErrorBody,
     EventOutput,
+    ExplanationOutput,
     GrowthStopOutput,
     IngestAnswer,
     LayoutAnswer,
+    MissingOutput,
     RejectedEvent,
 )
 from spillway import Event, Page, Rejected, WriteResult
-from spillway.keys import parse_sort_key
+from spillway.keys import TIME_WIDTH, parse_sort_key
 from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout, LayoutDecision
+from spillway.reading.page import Explanation, Missing
 from spillway.reading.stream import Record
 from spillway.timestamps import format_epoch, format_time
 
@@ -104,7 +110,32 @@ def answer_page(page: Page) -> Response[Any]:
     """Answer a page of events."""
     events = ",".join(event_text(page.series, record) for record in page.records)
     cursor = "null" if page.cursor is None else _json(page.cursor)
-    return answer_json(HTTPStatus.OK, f'{{"events":[{events}],"cursor":{cursor}}}')
+    return answer_json(
+        HTTPStatus.OK, f'{{"events":[{events}],"cursor":{cursor},{_how_it_ended(page)}}}'
+    )
+
+
+def _how_it_ended(page: Page) -> str:
+    parts: dict[str, Any] = {"complete": page.complete}
+    if not page.complete:
+        parts |= {"reason": page.reason, "missing": [_missing(each) for each in page.missing]}
+    if page.explanation is not None:
+        parts["explain"] = _explanation(page.explanation)
+    return msgspec.json.encode(parts).decode()[1:-1]
+
+
+def _missing(each: Missing) -> MissingOutput:
+    time = each.reached[:TIME_WIDTH]
+    return MissingOutput(partition=each.partition, reached=time, error=each.error)
+
+
+def _explanation(explanation: Explanation) -> ExplanationOutput:
+    facts = asdict(explanation)
+    facts["estimates"] = {
+        source: CostOutput(requests=requests, read_units=units)
+        for source, (requests, units) in explanation.estimates.items()
+    }
+    return ExplanationOutput(**facts)
 
 
 def answer_event(event: Event) -> Response[Any]:

@@ -17,6 +17,7 @@ __all__ = [
     "IDENTITY_PARAMETERS",
     "LAYOUT_PARAMETERS",
     "MAX_LIMIT",
+    "MAX_RCU",
     "PAGE_PARAMETERS",
     "Parameter",
     "Parameters",
@@ -45,6 +46,12 @@ _CONSISTENT: Final = Parameter(
     {"type": "boolean", "default": False},
 )
 
+MAX_RCU: Final = Parameter(
+    "max_rcu",
+    "Most read units to spend; an answer that reaches them ends early, with a cursor",
+    {"type": "number", "exclusiveMinimum": 0},
+)
+
 PAGE_PARAMETERS: Final = (
     _SERIES,
     Parameter("from", "First time that is read, RFC 3339 with zone", _TIME, required=True),
@@ -64,8 +71,14 @@ PAGE_PARAMETERS: Final = (
     _SHARDING_KEY,
     Parameter(
         "read",
-        "Read the table's shards or the index's time buckets",
+        "Read the table's shards or the index's time buckets; auto takes what costs least",
         {"type": "string", "enum": list(Source), "default": Source.AUTO},
+    ),
+    MAX_RCU,
+    Parameter(
+        "explain",
+        "Whether the answer tells its plan, what it was expected to cost, and what it cost",
+        {"type": "boolean", "default": False},
     ),
 )
 LAYOUT_PARAMETERS: Final = (_SERIES,)
@@ -78,6 +91,7 @@ IDENTITY_PARAMETERS: Final = (
 EVENT_PARAMETERS: Final = (*IDENTITY_PARAMETERS, _CONSISTENT)
 
 _NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+_DECIMAL: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,3})?", re.ASCII)
 
 
 def raw_query(app: APIGatewayHttpResolver) -> str:
@@ -124,6 +138,15 @@ class Parameters:
         if not _NUMBER.fullmatch(value) or not 1 <= int(value) <= most:
             raise _invalid(name, f"must be a whole number of 1 to {most:,}, not {value!r}")
         return int(value)
+
+    def decimal(self, name: str) -> float | None:
+        """Return a number greater than 0, None where it is left out."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if not _DECIMAL.fullmatch(value) or not float(value):
+            raise _invalid(name, f"must be a number greater than 0, such as 12.5, not {value!r}")
+        return float(value)
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Return a parameter that is `true` or `false`."""

@@ -22,8 +22,8 @@ __all__ = ["read_event", "read_layout", "read_page"]
 _DEFAULT_LIMIT: Final = 100
 
 
-def read_page(store: EventStore, raw_query: str) -> Response[Any]:
-    """Answer one page of a series' range."""
+def read_page(store: EventStore, raw_query: str, seconds: float) -> Response[Any]:
+    """Answer one page of a series' range, within so many seconds."""
     given = Parameters(raw_query, PAGE_PARAMETERS)
     series = given.text("series")
     page = store.read(
@@ -37,6 +37,9 @@ def read_page(store: EventStore, raw_query: str) -> Response[Any]:
         sharding_key=given.optional("sharding_key"),
         read=given.text("read", "auto"),
         measure=partial(escaped_size, series),
+        max_rcu=given.decimal("max_rcu"),
+        explain=given.flag("explain", default=False),
+        timeout=seconds,
     )
     return answer_page(page)
 

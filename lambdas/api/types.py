@@ -151,6 +151,37 @@ class IngestAnswer(Struct, frozen=True, kw_only=True):
     ] = UNSET
 
 
+class MissingOutput(Struct, frozen=True, kw_only=True):
+    """A partition that an answer could not read to where it was asked to."""
+
+    partition: Annotated[str, Meta(description="Its partition key", examples=["ORD#3"])]
+    reached: Annotated[Time, Meta(description="The time up to which it was read")]
+    error: Annotated[str | None, Meta(description="Code of the error; null: nothing was sent")]
+
+
+class CostOutput(Struct, frozen=True, kw_only=True):
+    """What a read costs."""
+
+    requests: float
+    read_units: float
+
+
+class ExplanationOutput(Struct, frozen=True, kw_only=True):
+    """The plan of a page, what it was expected to cost, and what it cost."""
+
+    source: Annotated[str, Meta(description="`table` or `index`")]
+    reason: str
+    estimates: Annotated[
+        dict[str, CostOutput], Meta(description="By source: what the page was expected to cost")
+    ]
+    requests: int
+    read_units: float
+    rounds: Annotated[int, Meta(description="Times it waited for requests sent together")]
+    items: Annotated[int, Meta(description="Items fetched")]
+    returned: int
+    seconds: float
+
+
 class EventsPage(Struct, frozen=True, kw_only=True):
     """Events in order, and where to go on."""
 
@@ -158,6 +189,20 @@ class EventsPage(Struct, frozen=True, kw_only=True):
     cursor: Annotated[
         str | None, Meta(description="Send it with the same query for the next page; null: no more")
     ]
+    complete: Annotated[
+        bool, Meta(description="false: ended before what was asked for; the cursor completes it")
+    ]
+    reason: Annotated[
+        str | UnsetType,
+        Meta(
+            description="Of an incomplete page: `deadline`, `read_units` or a storage error's code"
+        ),
+    ] = UNSET
+    missing: Annotated[
+        list[MissingOutput] | UnsetType,
+        Meta(description="Of an incomplete page: what was left off"),
+    ] = UNSET
+    explain: ExplanationOutput | UnsetType = UNSET
 
 
 Count = Annotated[

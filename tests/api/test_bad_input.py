@@ -271,7 +271,7 @@ def test_a_cursor_of_another_query_is_refused(api: Api, change: dict[str, str]) 
 
 def test_an_unknown_series_is_an_empty_page(api: Api) -> None:
     answer = api.page(series="nowhere")
-    assert (answer.status, answer.body) == (200, {"events": [], "cursor": None})
+    assert (answer.status, answer.body) == (200, {"events": [], "cursor": None, "complete": True})
 
 
 @pytest.mark.parametrize(

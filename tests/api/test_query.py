@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from spillway import Event, OutcomeUnknownError, Settings
-from spillway.storage.port import RefusedError
+from spillway import Event, OutcomeUnknownError, Settings, ThrottledError
+from spillway.storage.port import Call, RefusedError
 from spillway.timestamps import format_time
 from tests.api.conftest import Api
 from tests.support.fakes import NOON
 from tests.support.faults import Fault, FaultyCall, throttled_call
 from tests.support.gateway import Answer, body_as_lambda_sends_it
 from tests.support.requests import event_json
-from tests.support.stores import HOUR, events_every
+from tests.support.stores import DAY, HOUR, events_every
 
 LAMBDA_LIMIT = 6 * 1024 * 1024
 MINUTE = timedelta(minutes=1)
@@ -56,6 +56,7 @@ def test_events_come_back_as_they_were_written(api: Api) -> None:
             }
         ],
         "cursor": None,
+        "complete": True,
     }
 
 
@@ -202,3 +203,69 @@ def test_the_largest_event_fits_into_an_answer(api: Api) -> None:
 def test_health_is_answered_without_storage(api: Api) -> None:
     answer = api.on(wrap=lambda _: throttled_call).get("/v1/healthz")
     assert (answer.status, answer.body) == (200, {"status": "ok"})
+
+
+def _one_shard_throttles(call: Call) -> Call:
+    """Answer one shard's first page, a short one, and throttle whatever follows it."""
+
+    def throttling(operation: str, request: Any, /) -> dict[str, Any]:
+        if operation == "Query" and request["ExpressionAttributeValues"][":p"]["S"] == "ORD#1":
+            if "ExclusiveStartKey" in request:
+                raise ThrottledError("ThrottlingException", "hot")
+            request = {**request, "Limit": 50}
+        return call(operation, request)
+
+    return throttling
+
+
+def test_a_page_whose_shard_throttles_says_what_is_missing_and_its_cursor_completes_it(
+    api: Api,
+) -> None:
+    api.on(Settings(shards=2))
+    written = events_every(MINUTE, 400)
+    api.memory.another().write(written)
+    query = {"from_": format_time(NOON - DAY), "to": format_time(NOON), "limit": 300}
+    api.on(wrap=_one_shard_throttles)
+    page = api.page(read="table", **query)
+    assert page.status == 200
+    assert page.body["complete"] is False
+    assert page.body["reason"] == "ThrottlingException"
+    (missing,) = page.body["missing"]
+    assert (missing["partition"], missing["error"]) == ("ORD#1", "ThrottlingException")
+    found = [event["id"] for event in page.body["events"]]
+    assert 0 < len(found) < 300
+    assert page.body["events"][-1]["time"] <= missing["reached"]
+    api.on(wrap=lambda call: call)
+    rest = api.page(read="table", cursor=page.body["cursor"], **query)
+    assert rest.body["complete"] is True
+    found += [event["id"] for event in rest.body["events"]]
+    assert found == [event.id for event in written[: len(found)]]
+
+
+def test_a_page_explains_its_plan_and_what_it_cost(api: Api) -> None:
+    api.on(Settings(shards=4))
+    api.memory.another().write(events_every(MINUTE, 400))
+    query = {"from_": format_time(NOON - DAY), "to": format_time(NOON)}
+    explained = api.page(explain="true", **query).body["explain"]
+    assert explained["source"] in explained["estimates"]
+    assert explained["returned"] == 100
+    assert explained["items"] >= 100
+    assert explained["read_units"] >= 0.5 * explained["requests"] > 0
+    assert "explain" not in api.page(**query).body
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "x", "1e3", "nan", ""])
+def test_a_budget_that_is_no_number_is_refused(api: Api, value: str) -> None:
+    answer = api.page(max_rcu=value)
+    assert answer.status == 400
+    assert answer.body["error"]["message"].startswith("max_rcu: ")
+
+
+def test_a_budget_below_one_round_is_refused_and_says_what_one_costs(api: Api) -> None:
+    api.on(Settings(shards=8))
+    api.memory.another().write(events_every(MINUTE, 400))
+    answer = api.page(
+        max_rcu="3.5", read="table", from_=format_time(NOON - DAY), to=format_time(NOON)
+    )
+    assert answer.status == 400
+    assert "8 partitions" in answer.body["error"]["message"]
