@@ -3,6 +3,7 @@
 One logical key is spread over shards, whose number may change while traffic runs; reads stay ordered and complete.
 """
 
+from spillway.aggregates.page import AggregatePage, AggregateRow
 from spillway.errors import InvalidInputError, SpillwayError
 from spillway.event import Event
 from spillway.exporting.export import Export, ExportChunk
@@ -24,6 +25,8 @@ from spillway.store import EventStore
 from spillway.writing.result import Rejected, WriteResult
 
 __all__ = [
+    "AggregatePage",
+    "AggregateRow",
     "Bucket",
     "DaxCall",
     "Event",

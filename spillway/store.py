@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from spillway.aggregates.aggregating import Aggregating
 from spillway.errors import InvalidInputError
 from spillway.event import Event
 from spillway.exporting.exporter import Exporting
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["EventStore"]
 
 
-class EventStore(Exporting):
+class EventStore(Aggregating, Exporting):
     """Events in a sharded DynamoDB table. Thread-safe; make one a process and keep it.
 
     Args:

@@ -1,0 +1,1 @@
+"""Aggregates: what a field's numbers come to, interval by interval, from one pass over a range."""
