@@ -1,0 +1,66 @@
+"""The generations of DynamoDB's design as modes, in the order in which each was added."""
+
+from enum import Enum
+from typing import Protocol
+
+from heat.generations.assumptions import Assumptions
+from heat.generations.current import HeatTable
+from heat.generations.settings import Ask, Opening
+from heat.generations.storage import StorageTable
+from heat.partitions import Partitions
+
+__all__ = ["Generation", "GenerationTable", "open_table"]
+
+
+class Generation(Enum):
+    """What was added. The last is today's DynamoDB, and the default of everything else in `heat`."""
+
+    EQUAL_DIVISION = "equal division"
+    BURSTING = "bursting"
+    ADAPTIVE_CAPACITY = "adaptive capacity"
+    GLOBAL_ADMISSION = "global admission control"
+    SPLIT_FOR_CONSUMPTION = "split for consumption"
+    ON_DEMAND = "on-demand"
+
+    def includes(self, other: "Generation") -> bool:
+        """Say whether this design came with or after another."""
+        order = list(Generation)
+        return order.index(self) >= order.index(other)
+
+
+class GenerationTable(Protocol):
+    """One table under some generation."""
+
+    @property
+    def partitions(self) -> Partitions:
+        """The table's partitions as they are."""
+
+    def put(self, ask: Ask, now: float) -> bool:
+        """Admit a write or refuse it whole."""
+
+    def advance(self, now: float) -> None:
+        """Let time pass; call it at least once a minute."""
+
+
+def open_table(
+    generation: Generation,
+    opening: Opening,
+    *,
+    assumed: Assumptions | None = None,
+    seed: int = 0,
+) -> GenerationTable:
+    """Return a new table as a generation would serve it. On demand, `opening`'s throughput is ignored."""
+    if generation.includes(Generation.GLOBAL_ADMISSION):
+        return HeatTable(
+            opening,
+            splits=generation.includes(Generation.SPLIT_FOR_CONSUMPTION),
+            on_demand=generation is Generation.ON_DEMAND,
+            assumed=assumed,
+            seed=seed,
+        )
+    return StorageTable(
+        opening,
+        bursts=generation.includes(Generation.BURSTING),
+        adapts=generation.includes(Generation.ADAPTIVE_CAPACITY),
+        assumed=assumed,
+    )

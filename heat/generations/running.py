@@ -1,0 +1,124 @@
+"""Running a workload on a generation, and what is kept of it: by phase, and by half minute and partition."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from heat.generations.generation import Generation, GenerationTable, open_table
+from heat.generations.workload import OPENING, SKEWED, Workload
+from heat.partitions import Position
+
+__all__ = ["SAMPLE_SECONDS", "Run", "Sample", "Tally", "run", "run_all"]
+
+SAMPLE_SECONDS: Final = 30.0
+"""How often a run's rates are noted."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Units that were offered."""
+
+    accepted: float = 0.0
+    throttled: float = 0.0
+
+    def count(self, units: float, *, admitted: bool) -> None:
+        """Add a request."""
+        if admitted:
+            self.accepted += units
+        else:
+            self.throttled += units
+
+    @property
+    def share_throttled(self) -> float:
+        """Throttled units as a share of those offered."""
+        return self.throttled / (self.accepted + self.throttled)
+
+
+@dataclass(slots=True)
+class Sample:
+    """Half a minute from `at` on: units in all, and those accepted by each partition's first position."""
+
+    at: float
+    tally: Tally
+    accepted: dict[Position, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a generation made of a workload."""
+
+    generation: Generation
+    workload: Workload
+    phases: tuple[Tally, ...]
+    samples: list[Sample] = field(default_factory=list)
+
+    @property
+    def total(self) -> Tally:
+        """All phases together."""
+        return Tally(
+            sum(phase.accepted for phase in self.phases),
+            sum(phase.throttled for phase in self.phases),
+        )
+
+    def phase(self, name: str) -> Tally:
+        """Return all phases of a name together."""
+        named = [
+            tally
+            for tally, phase in zip(self.phases, self.workload.phases, strict=True)
+            if phase.name == name
+        ]
+        return Tally(sum(each.accepted for each in named), sum(each.throttled for each in named))
+
+    @property
+    def partitions(self) -> tuple[int, int]:
+        """Partitions in the first sample and in the last."""
+        return len(self.samples[0].accepted), len(self.samples[-1].accepted)
+
+    def rates(self) -> list[list[float]]:
+        """Return units a second by partition and sample, a row for each partition there was at the end.
+
+        Before a split its rows show the parent's rate.
+        """
+        rows = sorted(self.samples[-1].accepted)
+        return [[_rate_at(sample, low) for sample in self.samples] for low in rows]
+
+
+def run(
+    generation: Generation,
+    workload: Workload = SKEWED,
+    *,
+    seed: int = 0,
+    table: GenerationTable | None = None,
+) -> Run:
+    """Offer a workload to a new table (or to `table`); equal seeds give equal results."""
+    table = table or open_table(generation, OPENING, seed=seed)
+    result = Run(generation, workload, tuple(Tally() for _ in workload.phases))
+    sample = _sample(0.0, table)
+    for at, phase, ask in workload.events(seed):
+        if at >= sample.at + SAMPLE_SECONDS:
+            result.samples.append(sample)
+            table.advance(at)
+            sample = _sample(sample.at + SAMPLE_SECONDS, table)
+        admitted = table.put(ask, at)
+        result.phases[phase].count(ask.units, admitted=admitted)
+        sample.tally.count(ask.units, admitted=admitted)
+        if admitted:
+            low = table.partitions.find(ask.key, ask.sort).low
+            sample.accepted[low] = sample.accepted.get(low, 0.0) + ask.units
+    result.samples.append(sample)
+    return result
+
+
+def run_all(generations: Iterable[Generation] = Generation, *, seed: int = 0) -> list[Run]:
+    """Run the skewed workload on each generation."""
+    return [run(generation, seed=seed) for generation in generations]
+
+
+def _sample(at: float, table: GenerationTable) -> Sample:
+    return Sample(at, Tally(), {partition.low: 0.0 for partition in table.partitions})
+
+
+def _rate_at(sample: Sample, low: Position) -> float:
+    starts = sorted(sample.accepted)
+    return sample.accepted[starts[bisect_right(starts, low) - 1]] / SAMPLE_SECONDS
