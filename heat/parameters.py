@@ -51,12 +51,16 @@ class Parameters:
     """Index updates that may wait, in seconds of one partition's write rate, for a whole index. [U]
     That the buffer is finite and then rejects writes to the table is [D] DG, gsi-throttling."""
 
-    split_threshold: float = 0.9
+    split_threshold: float = 0.6
     """Share of a partition's limit whose sustained consumption makes it split for heat. [U]"""
+    split_detection_seconds: float = 300.0
+    """How long a partition must be hot without a break for its split to begin. [U]"""
     split_minimum_seconds: float = 300.0
-    """Least time that a partition is hot before its split is done. [U] 5 to 20 minutes, at random."""
-    split_maximum_seconds: float = 1200.0
-    """Greatest such time. [U] See `split_minimum_seconds`."""
+    """Least time that a split for heat takes once it has begun; it ends even if the traffic stops. [U]"""
+    split_maximum_seconds: float = 480.0
+    """Greatest such time; chosen evenly between the two. [U]"""
+    splits_at_once: int = 1_000_000
+    """Splits for heat that a table or an index may have under way at once. [U] No bound."""
     split_least_share: float = 0.1
     """A cut must leave each side this share of the latest traffic, or there is no split for heat. It is
     what excludes one hot item and an ever-increasing sort key. [I] from blog parts 2 and 3."""
@@ -91,6 +95,7 @@ class Parameters:
             growth_seconds=self.growth_seconds / scale,
             burst_seconds=self.burst_seconds / scale,
             initial_burst_seconds=self.initial_burst_seconds / scale,
+            split_detection_seconds=self.split_detection_seconds / scale,
             split_minimum_seconds=self.split_minimum_seconds / scale,
             split_maximum_seconds=self.split_maximum_seconds / scale,
             heat_window_seconds=max(

@@ -149,29 +149,34 @@ class Resource:
             self._split(partition, cut, share, "size", now)
 
     def _watch(self, partition: Partition, elapsed: float, now: float) -> None:
+        limits = self._context.limits
         hottest = max(self.shares_of(partition)) / elapsed
         partition.consumed_write += partition.write_units
         partition.write_units = partition.read_tokens = 0.0
-        if hottest < self._context.limits.split_threshold:
-            partition.hot_since = partition.split_at = None
-            partition.unsplittable = False
-            partition.observed.clear()
+        if hottest >= limits.split_threshold:
+            if partition.hot_since is None:
+                partition.hot_since = now - elapsed
         elif partition.split_at is None:
-            partition.hot_since = now - elapsed
-            partition.split_at = partition.hot_since + self._delay()
-        elif now >= partition.split_at:
-            self._split_for_heat(partition, now)
+            partition.cool()
+        if partition.split_at is not None:
+            if now >= partition.split_at:
+                self._split_for_heat(partition, now)
+        elif partition.hot_for(now) >= limits.split_detection_seconds and self._may_split():
+            partition.split_at = now + self._duration()
+
+    def _may_split(self) -> bool:
+        under_way = sum(partition.split_at is not None for partition in self.partitions)
+        return under_way < self._context.limits.splits_at_once
 
     def _split_for_heat(self, partition: Partition, now: float) -> None:
         found = self._cut(partition)
-        partition.unsplittable = found is None
         if found is None:
-            partition.split_at = now + self._delay()
-            partition.observed.clear()
+            partition.cool()
+            partition.unsplittable = True
         else:
             self._split(partition, *found, "heat", now)
 
-    def _delay(self) -> float:
+    def _duration(self) -> float:
         limits = self._context.limits
         return self._context.random.uniform(
             limits.split_minimum_seconds, limits.split_maximum_seconds

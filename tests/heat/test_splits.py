@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from random import Random
 
@@ -11,7 +12,7 @@ from tests.heat.traffic import INDEX, TABLE, Item, item, load, model, put, setti
 # A minute of the model's is a second here; a partition takes 40 writes a second.
 FAST = Parameters(partition_wcu=40, partition_rcu=120, time_scale=60)
 WIDE = 4_000.0  # write units a second: a hundred partitions, and no growth beyond
-EARLIEST, LATEST = 5, 20
+EARLIEST, LATEST = 10, 15  # minutes from the first heat to the split
 
 
 def spread(key: str = "hot", seed: int = 1) -> Iterator[Item]:
@@ -41,11 +42,11 @@ def low_keys() -> list[str]:
     return [key for key in (f"k{n}" for n in range(20_000)) if position(key) < (HASHES // 1_000,)]
 
 
-def test_a_hot_collection_with_spread_sort_keys_splits_inside_within_5_to_20_minutes() -> None:
+def test_a_hot_collection_with_spread_sort_keys_splits_inside_within_10_to_15_minutes() -> None:
     heat = run(spread(), LATEST + 2)
     splits = [split for split in heat.resource(TABLE).splits if split.why == "heat"]
     assert splits
-    assert EARLIEST <= splits[0].at <= LATEST + 1
+    assert EARLIEST <= splits[0].at <= LATEST
     assert len(splits[0].cut) == 2  # inside the collection
     assert 0.4 < float(splits[0].cut[1]) < 0.6  # where the traffic is halved
 
@@ -97,6 +98,47 @@ def test_a_partition_that_cools_down_does_not_split() -> None:
     assert whys(heat) == []
 
 
+def test_a_split_that_has_begun_ends_though_the_traffic_has_stopped() -> None:
+    heat = run(spread(), 7)
+    assert whys(heat) == []
+    for second in range(8, LATEST + 1):
+        heat.advance(float(second))
+    assert whys(heat) == ["heat"]
+    split = heat.resource(TABLE).splits[-1]
+    assert 0.4 < float(split.cut[1]) < 0.6
+
+
+def test_a_partition_that_was_hot_for_less_than_the_detection_does_not_split() -> None:
+    heat = run(spread(), 4)
+    for second in range(5, 2 * LATEST):
+        heat.advance(float(second))
+    assert whys(heat) == []
+
+
+def test_no_more_splits_are_under_way_at_once_than_are_allowed() -> None:
+    def most_at_once(allowed: int) -> int:
+        heat = model(settings(warm_write=WIDE), replace(FAST, splits_at_once=allowed))
+        random = Random(1)
+        keys = [f"k{n}" for n in range(4)]
+        most = 0
+        for second in range(2 * LATEST):
+            load(
+                heat,
+                (item(keys[n % 4], f"{random.random():.9f}") for n in count()),
+                240,
+                1,
+                start=float(second),
+            )
+            under_way = [
+                part for part in heat.resource(TABLE).partitions if part.split_at is not None
+            ]
+            most = max(most, len(under_way))
+        assert "heat" in whys(heat)
+        return most
+
+    assert [most_at_once(allowed) for allowed in (1, 2, 4)] == [1, 2, 4]
+
+
 def test_growth_of_the_table_does_not_start_a_hot_partitions_clock_again() -> None:
     heat = model(settings(), FAST)
     load(heat, spread(), 60, 4)
@@ -104,7 +146,7 @@ def test_growth_of_the_table_does_not_start_a_hot_partitions_clock_again() -> No
     heat.update_table(settings(warm_write=WIDE), 4.0)
     after = heat.resource(TABLE).partitions.find("hot", "0")
     assert after is not before
-    assert after.split_at == before.split_at is not None
+    assert after.hot_since == before.hot_since is not None
     assert len(after.observed.places) == len(before.observed.places) > 0
 
 
