@@ -1,12 +1,10 @@
 """The AWS CDK application: `cdk deploy --all -c stage=local|dev|prod`.
 
-Context: `stage` (cdk.json names the default), `endpoint` (DynamoDB's URL, for the local stage).
+Context: `stage` (cdk.json names the default), and for the local stage what `stacks.overrides` takes.
 """
 
 import os
 import sys
-from dataclasses import replace
-from pathlib import Path
 
 from stacks.interpreters import find_node
 
@@ -16,42 +14,24 @@ if _NODE is not None:
 
 # Importing aws_cdk starts Node, so the choice of Node stands above.
 from aws_cdk import App  # noqa: E402
-from aws_cdk import aws_lambda as lambda_  # noqa: E402
 
 from stacks.assembly import assemble  # noqa: E402
-from stacks.bundle import BundleError, Target, build_bundle  # noqa: E402
+from stacks.bundle import BundleError, Target  # noqa: E402
+from stacks.code import function_code  # noqa: E402
 from stacks.config import Stage, UnknownStageError, stage_named  # noqa: E402
-
-_ROOT = Path(__file__).parent
+from stacks.overrides import OverrideError, overridden  # noqa: E402
 
 
 def main() -> None:
     """Synthesise the stage that the context names."""
     app = App()
     try:
-        stage = _stage(app)
-        assemble(app, stage=stage, code=_code(app, stage))
-    except (UnknownStageError, BundleError) as error:
+        context = app.node.try_get_context
+        stage = overridden(stage_named(context("stage")), context)
+        assemble(app, stage=stage, code=function_code(app, target=_target(stage)))
+    except (UnknownStageError, OverrideError, BundleError) as error:
         sys.exit(f"error: {error}")
     app.synth()
-
-
-def _stage(app: App) -> Stage:
-    stage = stage_named(app.node.try_get_context("stage"))
-    endpoint = app.node.try_get_context("endpoint")
-    if endpoint is not None and stage.dynamodb_endpoint is not None:
-        return replace(stage, dynamodb_endpoint=endpoint)
-    return stage
-
-
-def _code(app: App, stage: Stage) -> lambda_.Code:
-    # The CLI asks for no bundles where it needs none: `cdk list`, `cdk destroy`.
-    if app.node.try_get_context("aws:cdk:bundling-stacks") == []:
-        return lambda_.Code.from_asset(str(_ROOT / "lambdas"))
-    bundle = build_bundle(_ROOT, _target(stage))
-    for note in bundle.notes:
-        sys.stderr.write(f"note: {note}\n")
-    return lambda_.Code.from_asset(str(bundle.path), asset_hash=bundle.digest)
 
 
 def _target(stage: Stage) -> Target:

@@ -7,12 +7,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from aws_cdk import Aws
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 
 from spillway import keys
 
-__all__ = ["ACCESS", "DAX_ACCESS", "DAX_READS", "Access", "dax_statement", "statements"]
+__all__ = [
+    "ACCESS",
+    "DAX_ACCESS",
+    "DAX_READS",
+    "INSIGHT_RULES",
+    "RAISES_CAPACITY",
+    "Access",
+    "dax_statement",
+    "statements",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,7 +32,11 @@ class Access:
     events: tuple[str, ...] = ()
     events_index: tuple[str, ...] = ()
     layouts: tuple[str, ...] = ()
+    layouts_index: tuple[str, ...] = ()
     usage: tuple[str, ...] = ()
+    insight_rules: tuple[str, ...] = ()  # of the events' table, by their prefix
+    alarms: tuple[str, ...] = ()  # of this account and region: they are listed
+    anything: tuple[str, ...] = ()  # actions that know no resources
 
 
 ACCESS: Final[Mapping[str, Access]] = {
@@ -40,7 +54,19 @@ ACCESS: Final[Mapping[str, Access]] = {
         events_index=("dynamodb:Query",),
         layouts=("dynamodb:GetItem",),
     ),
+    "scaler": Access(
+        events=("dynamodb:DescribeContributorInsights", "dynamodb:DescribeTable"),
+        layouts=("dynamodb:GetItem", "dynamodb:UpdateItem"),
+        layouts_index=("dynamodb:Query",),
+        usage=("dynamodb:Query",),
+        insight_rules=("cloudwatch:GetInsightRuleReport",),
+        alarms=("cloudwatch:DescribeAlarms",),
+        anything=("cloudwatch:GetMetricData",),
+    ),
 }
+
+RAISES_CAPACITY: Final = Access(events=("dynamodb:UpdateTable",))
+"""What the scaler may do besides, where its bounds let it raise capacity."""
 
 # What DAX asks of DynamoDB for those who read through it; keys of a table by DescribeTable.
 DAX_ACCESS: Final = Access(
@@ -51,6 +77,10 @@ DAX_ACCESS: Final = Access(
 DAX_READS: Final = ("dax:GetItem", "dax:Query")  # what a function asks of the cluster
 
 
+INSIGHT_RULES: Final = "DynamoDBContributorInsights-PKT"
+"""How the rules of partition keys that throttle begin; a table's name follows, and when the rule was made."""
+
+
 def statements(
     access: Access,
     *,
@@ -58,17 +88,28 @@ def statements(
     layouts: dynamodb.ITableV2,
     usage: dynamodb.ITableV2,
 ) -> Iterator[iam.PolicyStatement]:
-    """Yield one statement for each resource that the function may use; no wildcards."""
-    index_arn = f"{events.table_arn}/index/{keys.INDEX_NAME}"
+    """Yield one statement for each resource that the function may use.
+
+    No wildcards but those that IAM leaves no way around: rules of Contributor Insights end in the time they were made at,
+    alarms are listed, metrics know no resources.
+    """
     allowed = (
         (access.events, events.table_arn),
-        (access.events_index, index_arn),
+        (access.events_index, f"{events.table_arn}/index/{keys.INDEX_NAME}"),
         (access.layouts, layouts.table_arn),
+        (access.layouts_index, f"{layouts.table_arn}/index/{keys.LAYOUT_INDEX_NAME}"),
         (access.usage, usage.table_arn),
+        (access.insight_rules, _cloudwatch(f"insight-rule/{INSIGHT_RULES}-{events.table_name}-*")),
+        (access.alarms, _cloudwatch("alarm:*")),
+        (access.anything, "*"),
     )
     for actions, arn in allowed:
         if actions:
             yield iam.PolicyStatement(actions=list(actions), resources=[arn])
+
+
+def _cloudwatch(resource: str) -> str:
+    return f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:{resource}"
 
 
 def dax_statement(cluster_arn: str) -> iam.PolicyStatement:

@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 from aws_cdk import RemovalPolicy
 from aws_cdk.aws_logs import RetentionDays
 
-from spillway.keys import Bucket
 from stacks.cache_settings import CacheSettings
 from stacks.settings import (
     AlarmRule,
     AlarmSettings,
     Capacity,
+    EventSettings,
     FunctionSettings,
+    GrowthSettings,
     OnDemand,
     Projection,
     ScalerSettings,
@@ -21,7 +22,9 @@ from stacks.settings import (
 
 __all__ = [
     "ALARMS",
+    "EVENTS",
     "FUNCTIONS",
+    "GROWTH",
     "ON_DEMAND",
     "SCALER",
     "STAGES",
@@ -31,6 +34,16 @@ __all__ = [
 ]
 
 ON_DEMAND: Final = OnDemand()
+
+EVENTS: Final = EventSettings()
+
+GROWTH: Final = GrowthSettings(
+    writers=True,
+    dry_run=False,
+    most_shards=256,
+    cooldown_seconds=1,
+    shrink_window_hours=36,
+)
 
 FUNCTIONS: Final = FunctionSettings(
     memory_mb=1_024,
@@ -56,8 +69,10 @@ ALARMS: Final = AlarmSettings(
 
 SCALER: Final = ScalerSettings(
     every_minutes=1,
-    concurrency=1,
-    retries=1,
+    timeout_seconds=60,
+    # An account needs 100 unreserved beside it: a new one, whose limit is 10, deploys with None.
+    concurrency=2,
+    retries=2,
     event_age_seconds=300,
     failed_days=4,
 )
@@ -87,12 +102,8 @@ class Stage:
     capacity: Capacity = ON_DEMAND  # of events and their index
 
     # Events
-    bucket: Bucket = Bucket.HOUR  # length of a time bucket in the index's partition key
-    mode: Literal["calculated", "random"] = "calculated"
-    initial_shards: int = 1  # of a new series; a power of two where the mode is calculated
-    initial_index_shards: int = 1
-    event_retention_days: int = 0  # 0 keeps events
-    late_limit_seconds: int = 0  # 0 takes events of any age
+    events: EventSettings = EVENTS
+    growth: GrowthSettings = GROWTH
 
     # Cache of eventually consistent reads; None: no DAX, no network, nothing to pay
     cache: CacheSettings | None = None
@@ -100,8 +111,6 @@ class Stage:
     # Functions
     functions: FunctionSettings = FUNCTIONS
     bundle_for_this_machine: bool = False  # else for AWS Lambda
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    dynamodb_endpoint: str | None = None  # where it is not AWS's own
 
     # Heat
     alarms: AlarmSettings = ALARMS
@@ -117,9 +126,8 @@ class Stage:
         """Refuse settings that only a deployment or the first write would find wrong."""
         if (self.projection == "INCLUDE") != bool(self.projected):
             raise ValueError(f"{self.name}: `projected` goes with projection INCLUDE, and only so")
-        counts = (self.initial_shards, self.initial_index_shards)
-        if min(counts) < 1 or (self.mode == "calculated" and any(n & (n - 1) for n in counts)):
-            raise ValueError(f"{self.name}: calculated shard counts are powers of two: {counts}")
+        if not 0 < self.functions.timeout_seconds < 30:
+            raise ValueError(f"{self.name}: API Gateway gives up at 30 s: timeout 1 to 29")
 
 
 _ALL: Final = (
@@ -131,11 +139,11 @@ _ALL: Final = (
         functions=replace(
             FUNCTIONS,
             architecture="x86_64",
+            dynamodb_endpoint="http://127.0.0.1:4566",
             memory_mb=512,
             log_retention=RetentionDays.ONE_DAY,
         ),
         bundle_for_this_machine=True,
-        dynamodb_endpoint="http://127.0.0.1:4566",
         authorizer=False,
         requests_per_second=10_000,
         burst_requests=5_000,
@@ -159,6 +167,7 @@ _ALL: Final = (
             log_retention=RetentionDays.THREE_MONTHS,
             removal_policy=RemovalPolicy.RETAIN,
         ),
+        growth=replace(GROWTH, most_warm_write_units=16_000),  # four times a new table's
         # An account's default for one region: above it, ask AWS for a higher quota first.
         requests_per_second=10_000,
         burst_requests=5_000,

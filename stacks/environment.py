@@ -1,27 +1,73 @@
-"""What the functions are told: names of tables and the settings of the stage."""
+"""What the functions are told: names of tables, how events are sharded, how layouts grow."""
 
-from stacks.config import Stage
-from stacks.storage import StorageStack
+from aws_cdk import aws_dynamodb as dynamodb
 
-__all__ = ["function_environment"]
+from stacks.settings import EventSettings, FunctionSettings, GrowthSettings, Projection
+
+__all__ = [
+    "function_environment",
+    "growth_environment",
+    "scaler_environment",
+    "table_environment",
+]
 
 
-def function_environment(*, stage: Stage, storage: StorageStack) -> dict[str, str]:
-    """Return the environment of every function; times in seconds and days, 0 meaning none."""
-    environment = {
-        "SPILLWAY_TABLE": storage.events.table_name,
-        "SPILLWAY_LAYOUTS": storage.layouts.table_name,
-        "SPILLWAY_USAGE": storage.usage.table_name,
-        "SPILLWAY_TIME_BUCKET": stage.bucket.value,
-        "SPILLWAY_MODE": stage.mode,
-        "SPILLWAY_SHARDS": str(stage.initial_shards),
-        "SPILLWAY_INDEX_SHARDS": str(stage.initial_index_shards),
-        "SPILLWAY_RETENTION_DAYS": str(stage.event_retention_days),
-        "SPILLWAY_LATE_LIMIT_SECONDS": str(stage.late_limit_seconds),
-        "SPILLWAY_PROJECTION": stage.projection,
-        "POWERTOOLS_METRICS_NAMESPACE": "Spillway",
-        "POWERTOOLS_LOG_LEVEL": stage.log_level,
+def table_environment(
+    *,
+    events: dynamodb.ITableV2,
+    layouts: dynamodb.ITableV2,
+    usage: dynamodb.ITableV2,
+    settings: EventSettings,
+    projection: Projection,
+) -> dict[str, str]:
+    """Return what every function on these tables is told; times in seconds and days, 0 meaning none."""
+    return {
+        "SPILLWAY_TABLE": events.table_name,
+        "SPILLWAY_LAYOUTS": layouts.table_name,
+        "SPILLWAY_USAGE": usage.table_name,
+        "SPILLWAY_TIME_BUCKET": settings.bucket.value,
+        "SPILLWAY_MODE": settings.mode,
+        "SPILLWAY_SHARDS": str(settings.shards),
+        "SPILLWAY_INDEX_SHARDS": str(settings.index_shards),
+        "SPILLWAY_RETENTION_DAYS": str(settings.retention_days),
+        "SPILLWAY_LATE_LIMIT_SECONDS": str(settings.late_limit_seconds),
+        "SPILLWAY_PROJECTION": projection,
     }
-    if stage.dynamodb_endpoint is not None:  # the SDK reads it by itself
-        environment["AWS_ENDPOINT_URL_DYNAMODB"] = stage.dynamodb_endpoint
+
+
+def function_environment(settings: FunctionSettings) -> dict[str, str]:
+    """Return what every function is told about its logs, its metrics and its endpoint."""
+    environment = {
+        "POWERTOOLS_METRICS_NAMESPACE": "Spillway",
+        "POWERTOOLS_LOG_LEVEL": settings.log_level,
+    }
+    if settings.dynamodb_endpoint is not None:  # the SDK reads it by itself
+        environment["AWS_ENDPOINT_URL_DYNAMODB"] = settings.dynamodb_endpoint
     return environment
+
+
+def growth_environment(growth: GrowthSettings) -> dict[str, str]:
+    """Return what those who grow layouts are told: the ingest function and the scaler."""
+    environment = {
+        "SPILLWAY_GROW": _boolean(growth.writers),
+        "SPILLWAY_MOST_SHARDS": str(growth.most_shards),
+        "SPILLWAY_COOLDOWN_SECONDS": str(growth.cooldown_seconds),
+    }
+    if growth.partition_wcu is not None:
+        environment["SPILLWAY_PARTITION_WCU"] = str(growth.partition_wcu)
+    return environment
+
+
+def scaler_environment(growth: GrowthSettings, *, alarm_prefix: str) -> dict[str, str]:
+    """Return what the scaler alone is told; its alarms' names begin with the prefix."""
+    return {
+        "SPILLWAY_ALARM_PREFIX": alarm_prefix,
+        "SPILLWAY_DRY_RUN": _boolean(growth.dry_run),
+        "SPILLWAY_SHRINK_WINDOW_HOURS": str(growth.shrink_window_hours),
+        "SPILLWAY_MOST_WARM_WRITE_UNITS": str(growth.most_warm_write_units),
+        "SPILLWAY_MOST_PROVISIONED_WRITE_UNITS": str(growth.most_provisioned_write_units),
+    }
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"

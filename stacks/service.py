@@ -1,15 +1,22 @@
 """The stack that answers: functions, their rights, the HTTP API."""
 
+from collections.abc import Mapping
+
 from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.access import ACCESS, dax_statement, statements
+from stacks.access import ACCESS, dax_statement
+from stacks.alarms import add_alarms
 from stacks.api import ServiceApi
 from stacks.cache import CacheStack
 from stacks.config import Stage
-from stacks.environment import function_environment
+from stacks.environment import function_environment, growth_environment
 from stacks.functions import ServiceFunction
+from stacks.network import PrivateNetwork
+from stacks.service_alarms import api_alarms, function_alarms
+from stacks.shard_scaler import ShardScaler
 from stacks.storage import StorageStack
 
 __all__ = ["ServiceStack"]
@@ -38,18 +45,13 @@ class ServiceStack(Stack):
             description=f"Spillway {stage.name}: functions and HTTP API",
             termination_protection=stage.deletion_protection,
         )
-        environment = function_environment(stage=stage, storage=storage)
-        self.ingest, self.query, self.admin = (
-            ServiceFunction(
-                self,
-                name,
-                settings=stage.functions,
-                code=code,
-                environment=environment,
-                network=cache.network if cache is not None and name == "query" else None,
-            )
-            for name in ("ingest", "query", "admin")
+        self.ingest = self._function(
+            "ingest", stage, storage, code, told=growth_environment(stage.growth)
         )
+        self.query = self._function(
+            "query", stage, storage, code, network=None if cache is None else cache.network
+        )
+        self.admin = self._function("admin", stage, storage, code)
         self.api = ServiceApi(
             self,
             "Api",
@@ -58,17 +60,18 @@ class ServiceStack(Stack):
             query=self.query.function,
             admin=self.admin.function,
         )
-
-        functions = (("ingest", self.ingest), ("query", self.query), ("admin", self.admin))
-        for name, function in functions:
-            function.allow(
-                statements(
-                    ACCESS[name],
-                    events=storage.events,
-                    layouts=storage.layouts,
-                    usage=storage.usage,
-                )
-            )
+        self.scaler = ShardScaler(
+            self,
+            "Scaler",
+            tables=storage.tables,
+            code=code,
+            people=stage.people,
+            growth=stage.growth,
+            alarms=stage.alarms,
+            scaler=stage.scaler,
+            functions=stage.functions,
+        )
+        self.alarms = self._alarms(stage)
 
         if cache is not None:
             self.query.function.add_environment("DAX_ENDPOINT", cache.endpoint)
@@ -76,3 +79,40 @@ class ServiceStack(Stack):
 
         CfnOutput(self, "ApiUrl", value=self.api.http_api.api_endpoint)
         CfnOutput(self, "ApiId", value=self.api.http_api.api_id)
+
+    def _function(  # noqa: PLR0913  what differs between functions
+        self,
+        name: str,
+        stage: Stage,
+        storage: StorageStack,
+        code: lambda_.Code,
+        *,
+        told: Mapping[str, str] | None = None,
+        network: PrivateNetwork | None = None,
+    ) -> ServiceFunction:
+        """Return a function on the tables, with the rights that its calls need."""
+        environment = {**storage.tables.environment, **function_environment(stage.functions)}
+        made = ServiceFunction(
+            self,
+            name,
+            settings=stage.functions,
+            code=code,
+            environment={**environment, **(told or {})},
+            network=network,
+        )
+        storage.tables.grant(made.role, ACCESS[name])
+        return made
+
+    def _alarms(self, stage: Stage) -> list[cloudwatch.Alarm]:
+        functions = (("Ingest", self.ingest), ("Query", self.query), ("Admin", self.admin))
+        specs = [
+            spec
+            for name, each in functions
+            for spec in function_alarms(name, each.function, stage.alarms)
+        ]
+        return add_alarms(
+            self,
+            [*specs, *api_alarms(self.api.http_api, stage.alarms)],
+            prefix=f"{self.stack_name}-",
+            topics=self.scaler.topics,
+        )

@@ -6,11 +6,15 @@ from typing import Literal
 from aws_cdk import RemovalPolicy
 from aws_cdk.aws_logs import RetentionDays
 
+from spillway.keys import Bucket
+
 __all__ = [
     "AlarmRule",
     "AlarmSettings",
     "Capacity",
+    "EventSettings",
     "FunctionSettings",
+    "GrowthSettings",
     "OnDemand",
     "Projection",
     "Provisioned",
@@ -48,10 +52,12 @@ class ScaledUnits:
     """Provisioned units a second that Application Auto Scaling keeps between two bounds.
 
     `target` is the share that shall be in use, in percent. The cooldowns are seconds between two changes of one direction.
+    `start` is what a table has from its switch from on-demand until auto scaling is in charge: what its traffic wants, if it has any.
     """
 
     minimum: int
     maximum: int
+    start: int | None = None  # the minimum
     target: int = 70
     cooldown_up: int = 60
     cooldown_down: int = 300
@@ -88,13 +94,10 @@ class FunctionSettings:
     log_retention: RetentionDays
     removal_policy: RemovalPolicy  # of the logs
     timeout_seconds: int = 29  # API Gateway gives up at 30; ingest answers within 25
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    dynamodb_endpoint: str | None = None  # where it is not AWS's own
     python: str = "3.13"
     architecture: Literal["arm64", "x86_64"] = "arm64"
-
-    def __post_init__(self) -> None:
-        """Refuse a time that the API would not wait for."""
-        if not 0 < self.timeout_seconds < 30:
-            raise ValueError("API Gateway gives up at 30 s: timeout 1 to 29")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,11 +137,66 @@ class AlarmSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class EventSettings:
+    """How events are sharded and kept: the same for every function that works on a table."""
+
+    bucket: Bucket = Bucket.HOUR  # length of a time bucket in the index's partition key
+    mode: Literal["calculated", "random"] = "calculated"
+    shards: int = 1  # of a new series; a power of two where the mode is calculated
+    index_shards: int = 1
+    retention_days: int = 0  # 0 keeps events
+    late_limit_seconds: int = 0  # 0 takes events of any age
+
+    def __post_init__(self) -> None:
+        """Refuse counts that only the first write would find wrong."""
+        counts = (self.shards, self.index_shards)
+        if min(counts) < 1 or (self.mode == "calculated" and any(n & (n - 1) for n in counts)):
+            raise ValueError(f"calculated shard counts are powers of two: {counts}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GrowthSettings:
+    """How layouts follow heat, by the writers and by the scaler alike.
+
+    The bounds of capacity are for what more shards cannot mend; 0 never raises it. Warm throughput costs once, when it is
+    raised, and never decreases. Provisioned units are for tables that Application Auto Scaling does not look after.
+    """
+
+    writers: bool  # whether writers grow layouts themselves, in milliseconds
+    dry_run: bool  # the scaler says what it would do, and does nothing
+    most_shards: int
+    cooldown_seconds: float  # between two growths of a series
+    shrink_window_hours: int  # of low usage before a layout shrinks, 1 to 48; 0 never shrinks
+    most_warm_write_units: int = 0
+    most_provisioned_write_units: int = 0
+    partition_wcu: int | None = (
+        None  # only where a local cloud's partitions take less than DynamoDB's
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what the functions would refuse at their start."""
+        if not 0 <= self.shrink_window_hours <= 48:
+            raise ValueError(
+                f"layouts shrink after 1 to 48 hours of low usage, or never (0), not after {self.shrink_window_hours}"
+            )
+        if not 1 <= self.most_shards <= 256:
+            raise ValueError(f"a layout has 1 to 256 shards, not {self.most_shards}")
+
+    @property
+    def raises_capacity(self) -> bool:
+        """Whether the scaler may change a table."""
+        return max(self.most_warm_write_units, self.most_provisioned_write_units) > 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ScalerSettings:
-    """What the scaler function may do, and how often it looks."""
+    """How the scaler function is called."""
 
     every_minutes: int  # how often it looks by itself
-    concurrency: int  # reserved: a storm of alarms waits its turn
-    retries: int  # of an event that failed; the schedule looks again anyway
+    timeout_seconds: int
+    concurrency: (
+        int | None
+    )  # reserved, so that a storm of alarms waits its turn; None reserves nothing
+    retries: int  # of an event that failed
     event_age_seconds: int  # an alarm that waited longer is the schedule's
     failed_days: int  # that failed events are kept

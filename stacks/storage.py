@@ -4,7 +4,7 @@ from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
 from stacks.config import Stage
-from stacks.tables import event_table, layout_table, usage_table
+from stacks.sharded_event_table import ShardedEventTable
 
 __all__ = ["StorageStack"]
 
@@ -20,9 +20,20 @@ class StorageStack(Stack):
             description=f"Spillway {stage.name}: tables",
             termination_protection=stage.deletion_protection,
         )
-        self.events = event_table(self, stage=stage)
-        self.layouts = layout_table(self, stage=stage)
-        self.usage = usage_table(self, stage=stage)
+        self.tables = ShardedEventTable(
+            self,
+            "Default",  # adds nothing to the tables' logical ids
+            settings=stage.events,
+            capacity=stage.capacity,
+            projection=stage.projection,
+            projected=stage.projected,
+            removal_policy=stage.removal_policy,
+            deletion_protection=stage.deletion_protection,
+            point_in_time_recovery=stage.point_in_time_recovery,
+        )
+        self.events = self.tables.events
+        self.layouts = self.tables.layouts
+        self.usage = self.tables.usage
 
         CfnOutput(self, "EventsTable", value=self.events.table_name)
         CfnOutput(self, "LayoutsTable", value=self.layouts.table_name)

@@ -5,7 +5,18 @@ from typing import Any
 
 import pytest
 
-from stacks.config import STAGES, UnknownStageError, stage_named
+from stacks.config import (
+    ALARMS,
+    EVENTS,
+    FUNCTIONS,
+    GROWTH,
+    STAGES,
+    UnknownStageError,
+    stage_named,
+)
+from stacks.settings import ScaledUnits
+
+UNITS = ScaledUnits(minimum=5, maximum=50)
 
 
 def test_there_are_three_stages_that_know_their_names() -> None:
@@ -27,7 +38,7 @@ def test_only_the_local_stage_has_an_endpoint_of_its_own_and_no_authorizer() -> 
     for stage in STAGES.values():
         local = stage.name == "local"
         assert stage.authorizer is not local
-        assert (stage.dynamodb_endpoint is not None) is local
+        assert (stage.functions.dynamodb_endpoint is not None) is local
         assert stage.bundle_for_this_machine is local
 
 
@@ -36,10 +47,8 @@ def test_only_the_local_stage_has_an_endpoint_of_its_own_and_no_authorizer() -> 
     [
         {"projection": "INCLUDE"},
         {"projected": ("payload",)},
-        {"initial_shards": 0},
-        {"initial_shards": 3},
-        {"initial_index_shards": 12},
-        {"mode": "random", "initial_shards": 0},
+        {"functions": replace(FUNCTIONS, timeout_seconds=30)},
+        {"functions": replace(FUNCTIONS, timeout_seconds=0)},
     ],
 )
 def test_settings_that_could_not_work_are_refused(setting: dict[str, Any]) -> None:
@@ -47,5 +56,28 @@ def test_settings_that_could_not_work_are_refused(setting: dict[str, Any]) -> No
         replace(STAGES["dev"], **setting)
 
 
+@pytest.mark.parametrize(
+    ("settings", "setting"),
+    [
+        (EVENTS, {"shards": 0}),
+        (EVENTS, {"shards": 3}),
+        (EVENTS, {"index_shards": 12}),
+        (EVENTS, {"mode": "random", "shards": 0}),
+        (GROWTH, {"shrink_window_hours": 49}),
+        (GROWTH, {"most_shards": 257}),
+        (ALARMS.hot, {"period": 10}),
+        (ALARMS.hot, {"datapoints": 2}),
+        (UNITS, {"minimum": 0}),
+        (UNITS, {"maximum": 4}),
+        (UNITS, {"target": 91}),
+    ],
+)
+def test_settings_of_parts_that_could_not_work_are_refused(
+    settings: Any, setting: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match=rf"{next(iter(setting.values()))}|powers of two"):
+        replace(settings, **setting)
+
+
 def test_random_sharding_takes_any_count() -> None:
-    assert replace(STAGES["dev"], mode="random", initial_shards=10).initial_shards == 10
+    assert replace(EVENTS, mode="random", shards=10).shards == 10

@@ -17,7 +17,8 @@ from tests.infra.synthesis import (
     of_type,
 )
 
-FUNCTIONS = ("ingest", "query", "admin")
+BEHIND_THE_API = ("ingest", "query", "admin")
+FUNCTIONS = (*BEHIND_THE_API, "scaler")
 ROUTES = {
     "POST /v1/events": "ingest",
     "GET /v1/events": "query",
@@ -47,7 +48,15 @@ ENVIRONMENT = {
 LOG_DAYS = {"local": 1, "dev": 7, "prod": 90}
 
 
-@pytest.fixture(params=FUNCTIONS)
+GROWERS = ("ingest", "scaler")
+TOLD_GROWTH = {
+    "SPILLWAY_GROW": "true",
+    "SPILLWAY_MOST_SHARDS": "256",
+    "SPILLWAY_COOLDOWN_SECONDS": "1",
+}
+
+
+@pytest.fixture(params=BEHIND_THE_API)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -97,7 +106,8 @@ def test_functions_are_told_names_and_settings_and_nothing_else(
 ) -> None:
     local = {"AWS_ENDPOINT_URL_DYNAMODB"} if synthesis.stage.name == "local" else set()
     cached = {"DAX_ENDPOINT"} if in_network(synthesis, name) else set()
-    assert set(function["Environment"]["Variables"]) == ENVIRONMENT | local | cached
+    growth = set(TOLD_GROWTH) if name in GROWERS else set()
+    assert set(function["Environment"]["Variables"]) == ENVIRONMENT | local | cached | growth
 
 
 def test_functions_are_told_the_settings_of_the_stage(function: Resource, name: str) -> None:
@@ -115,6 +125,7 @@ def test_functions_are_told_the_settings_of_the_stage(function: Resource, name: 
         "POWERTOOLS_SERVICE_NAME": name,
         "POWERTOOLS_METRICS_NAMESPACE": "Spillway",
         "POWERTOOLS_LOG_LEVEL": "INFO",
+        **(TOLD_GROWTH if name in GROWERS else {}),
     }
 
 
@@ -205,11 +216,14 @@ def test_every_route_asks_for_iam_but_in_the_local_cloud(synthesis: Synthesis) -
 
 def test_only_this_api_may_call_the_functions(synthesis: Synthesis) -> None:
     (api,) = synthesis.service.find_resources("AWS::ApiGatewayV2::Api")
-    permissions = of_type(synthesis.service, "AWS::Lambda::Permission")
-    assert len(permissions) == len(FUNCTIONS)
+    found = synthesis.service.find_resources("AWS::Lambda::Function")
+    permissions = [p["Properties"] for p in of_type(synthesis.service, "AWS::Lambda::Permission")]
     for permission in permissions:
-        assert permission["Properties"]["Principal"] == "apigateway.amazonaws.com"
-        assert {"Ref": api} in permission["Properties"]["SourceArn"]["Fn::Join"][1]
+        called = found[permission["FunctionName"]["Fn::GetAtt"][0]]["Properties"]["Handler"]
+        if called != "lambdas.scaler.handler":
+            assert permission["Principal"] == "apigateway.amazonaws.com"
+            assert {"Ref": api} in permission["SourceArn"]["Fn::Join"][1]
+    assert len(permissions) == len(BEHIND_THE_API) + 2  # the scaler's: its topic, its schedule
 
 
 def test_api_gateway_throttles_before_the_account_does(synthesis: Synthesis) -> None:

@@ -1,0 +1,31 @@
+"""The functions' code as CDK takes it."""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from stacks.bundle import Target, build_bundle
+from stacks.config import FUNCTIONS
+
+__all__ = ["AWS", "function_code"]
+
+_ROOT: Final = Path(__file__).parents[1]
+
+AWS: Final = Target.aws(python=FUNCTIONS.python, architecture=FUNCTIONS.architecture)
+
+
+def function_code(scope: Construct, *, target: Target = AWS) -> lambda_.Code:
+    """Return one bundle for all functions, built where it is missing; BundleError where a step fails.
+
+    What the user may want to know of it goes to stderr.
+    """
+    # The CLI asks for no bundles where it needs none: `cdk list`, `cdk destroy`.
+    if scope.node.try_get_context("aws:cdk:bundling-stacks") == []:
+        return lambda_.Code.from_asset(str(_ROOT / "lambdas"))
+    bundle = build_bundle(_ROOT, target)
+    for note in bundle.notes:
+        sys.stderr.write(f"note: {note}\n")
+    return lambda_.Code.from_asset(str(bundle.path), asset_hash=bundle.digest)

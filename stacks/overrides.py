@@ -1,0 +1,91 @@
+"""What `-c name=value` changes of the local stage, for those who test in the local cloud.
+
+| name | what |
+|---|---|
+| endpoint | DynamoDB's URL |
+| partition_wcu | what a partition takes, where the local cloud's are smaller than DynamoDB's |
+| writers_grow | `false`: layouts follow heat by the scaler alone |
+| dry_run | `true`: the scaler says what it would do |
+| alarm_threshold | throttled events of a period that start an alarm |
+| alarm_periods | periods that must be above it, and are looked at |
+| shrink_window_hours | of low usage before a layout shrinks; 0 never |
+| most_warm_write_units, most_provisioned_write_units | up to where the scaler raises capacity |
+
+Other stages change by their settings in `config`, where it is recorded.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any, Final
+
+from stacks.config import Stage
+from stacks.settings import AlarmRule, AlarmSettings
+
+__all__ = ["OVERRIDES", "Context", "OverrideError", "overridden"]
+
+Context = Callable[[str], object]
+"""Returns a value of the app's context, None where there is none."""
+
+
+class OverrideError(ValueError):
+    """A value that the setting cannot have, or a stage that takes none."""
+
+
+def overridden(stage: Stage, context: Context) -> Stage:
+    """Return the stage with what the context changes; OverrideError says what is wrong."""
+    for name, change in OVERRIDES.items():
+        value = context(name)
+        if value is None:
+            continue
+        if stage.name != "local":
+            raise OverrideError(
+                f"-c {name}=… is for the local stage: stacks/config.py has {stage.name}'s"
+            )
+        try:
+            stage = change(stage, str(value))
+        except ValueError as error:
+            raise OverrideError(f"-c {name}={value}: {error}") from error
+    return stage
+
+
+def _with_endpoint(stage: Stage, value: str) -> Stage:
+    return replace(stage, functions=replace(stage.functions, dynamodb_endpoint=value))
+
+
+def _growth(name: str, read: Callable[[str], Any]) -> Callable[[Stage, str], Stage]:
+    def change(stage: Stage, value: str) -> Stage:
+        return replace(stage, growth=replace(stage.growth, **{name: read(value)}))
+
+    return change
+
+
+def _alarms(change_rule: Callable[[AlarmRule, int], AlarmRule]) -> Callable[[Stage, str], Stage]:
+    def change(stage: Stage, value: str) -> Stage:
+        rules = {name: change_rule(getattr(stage.alarms, name), int(value)) for name in _THROTTLING}
+        return replace(stage, alarms=replace(stage.alarms, **rules))
+
+    return change
+
+
+def _boolean(value: str) -> bool:
+    if value not in ("true", "false"):
+        raise ValueError("true or false")
+    return value == "true"
+
+
+_NOT_THROTTLING: Final = ("errors", "throttles", "server_errors", "latency")
+_THROTTLING: Final = [
+    field.name for field in fields(AlarmSettings) if field.name not in _NOT_THROTTLING
+]
+
+OVERRIDES: Final[Mapping[str, Callable[[Stage, str], Stage]]] = {
+    "endpoint": _with_endpoint,
+    "partition_wcu": _growth("partition_wcu", int),
+    "writers_grow": _growth("writers", _boolean),
+    "dry_run": _growth("dry_run", _boolean),
+    "alarm_threshold": _alarms(lambda rule, value: replace(rule, threshold=value)),
+    "alarm_periods": _alarms(lambda rule, value: replace(rule, periods=value, datapoints=value)),
+    "shrink_window_hours": _growth("shrink_window_hours", int),
+    "most_warm_write_units": _growth("most_warm_write_units", int),
+    "most_provisioned_write_units": _growth("most_provisioned_write_units", int),
+}

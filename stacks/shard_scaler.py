@@ -1,0 +1,162 @@
+"""Alarms that see heat, and the function that grows layouts by them, as a construct."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from aws_cdk import Acknowledgment, Duration, Stack, Validations
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_destinations as destinations
+from aws_cdk import aws_sqs as sqs
+from aws_cdk.aws_sns_subscriptions import LambdaSubscription
+from constructs import Construct
+
+from stacks.access import ACCESS, INSIGHT_RULES, RAISES_CAPACITY
+from stacks.alarms import Told, add_alarms
+from stacks.config import ALARMS, FUNCTIONS, GROWTH, SCALER
+from stacks.environment import function_environment, growth_environment, scaler_environment
+from stacks.functions import ServiceFunction
+from stacks.service_alarms import failed_event_alarms, function_alarms
+from stacks.settings import AlarmSettings, FunctionSettings, GrowthSettings, ScalerSettings
+from stacks.sharded_event_table import ShardedEventTable
+from stacks.throttle_alarms import throttle_alarms
+from stacks.topics import AlarmTopics
+
+__all__ = ["ShardScaler"]
+
+
+class ShardScaler(Construct):
+    """Grows layouts that throttle, shrinks idle ones, and tells people what it cannot mend.
+
+    Alarms → SNS → function for what begins, a schedule for what goes on. It stands outside any network.
+
+    Attributes:
+        function: the scaler.
+        topics: who is told, by `Told`; further alarms may publish to them.
+        failed: the queue of events that failed for good.
+        alarms: the alarms on tables and on the scaler itself.
+    """
+
+    def __init__(  # noqa: PLR0913  each has a default but the first two
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        tables: ShardedEventTable,
+        code: lambda_.Code,
+        people: Iterable[str] = (),
+        growth: GrowthSettings = GROWTH,
+        alarms: AlarmSettings = ALARMS,
+        scaler: ScalerSettings = SCALER,
+        functions: FunctionSettings = FUNCTIONS,
+    ) -> None:
+        """Build it for these tables; `code` is the bundle, `people` are e-mail addresses."""
+        super().__init__(scope, construct_id)
+        self._prefix = _prefix(self)
+        self.topics = AlarmTopics(self, "Topics", people=people).topics
+        self.failed = _failed_events(self, scaler)
+        service_function = ServiceFunction(
+            self,
+            "scaler",
+            settings=replace(functions, timeout_seconds=scaler.timeout_seconds),
+            code=code,
+            environment={
+                **tables.environment,
+                **function_environment(functions),
+                **growth_environment(growth),
+                **scaler_environment(growth, alarm_prefix=self._prefix),
+            },
+            concurrency=scaler.concurrency,
+        )
+        self.function = service_function.function
+        _allow(service_function, tables, growth)
+        self._trigger(scaler)
+        self.alarms = add_alarms(
+            self,
+            [
+                *throttle_alarms(tables, alarms),
+                *function_alarms("Scaler", self.function, alarms, throttles=False),
+                *failed_event_alarms(self.failed, alarms),
+            ],
+            prefix=self._prefix,
+            topics=self.topics,
+        )
+
+    def _trigger(self, settings: ScalerSettings) -> None:
+        """Let alarms and the schedule call the function; what fails for good waits in the queue."""
+        age = Duration.seconds(settings.event_age_seconds)
+        self.function.configure_async_invoke(
+            on_failure=destinations.SqsDestination(self.failed),
+            retry_attempts=settings.retries,
+            max_event_age=age,
+        )
+        self.topics[Told.SCALER].add_subscription(
+            LambdaSubscription(self.function, dead_letter_queue=self.failed)
+        )
+        target = targets.LambdaFunction(
+            self.function,
+            dead_letter_queue=self.failed,
+            retry_attempts=settings.retries,
+            max_event_age=age,
+        )
+        events.Rule(
+            self,
+            "Schedule",
+            description="Alarms fire once; this goes on while they last, and shrinks what is idle",
+            schedule=events.Schedule.rate(Duration.minutes(settings.every_minutes)),
+            targets=[target],
+        )
+
+
+def _prefix(construct: Construct) -> str:
+    """Return what the names of the alarms begin with: unique in the account, and known at synthesis."""
+    stack = Stack.of(construct)
+    path = construct.node.path.removeprefix(f"{stack.node.path}/")
+    return f"{stack.stack_name}-{path.replace('/', '-')}-"
+
+
+def _failed_events(scope: Construct, settings: ScalerSettings) -> sqs.Queue:
+    queue = sqs.Queue(
+        scope,
+        "Failed",
+        enforce_ssl=True,
+        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        retention_period=Duration.days(settings.failed_days),
+    )
+    Validations.of(queue).acknowledge(
+        Acknowledgment(
+            id="AwsSolutions::AwsSolutions-SQS3",
+            reason="It is where events end that failed for good; an alarm says so",
+        )
+    )
+    return queue
+
+
+def _allow(function: ServiceFunction, tables: ShardedEventTable, growth: GrowthSettings) -> None:
+    tables.grant(function.role, ACCESS["scaler"])
+    if growth.raises_capacity:
+        tables.grant(function.role, RAISES_CAPACITY)
+    cloudwatch = "arn:<AWS::Partition>:cloudwatch:<AWS::Region>:<AWS::AccountId>"
+    rules = f"insight-rule/{INSIGHT_RULES}-{_table_name(tables, function)}-*"
+    Validations.of(function.role).acknowledge(
+        *(
+            Acknowledgment(id=f"AwsSolutions::AwsSolutions-IAM5[Resource::{arn}]", reason=reason)
+            for arn, reason in (
+                (
+                    f"{cloudwatch}:{rules}",
+                    "DynamoDB ends its rules' names in the time it made them",
+                ),
+                (f"{cloudwatch}:alarm:*", "Alarms by a prefix are a list: IAM asks for alarm:*"),
+                ("*", "cloudwatch:GetMetricData knows no resources"),
+            )
+        )
+    )
+
+
+def _table_name(tables: ShardedEventTable, user: Construct) -> str:
+    """Return the name of the events' table as cdk-nag reads it in the user's template."""
+    home, name = Stack.of(tables), tables.events.table_name
+    if home.node.path == Stack.of(user).node.path:
+        return f"<{home.resolve(name)['Ref']}>"
+    return str(home.resolve(home.export_value(name))["Fn::ImportValue"])
