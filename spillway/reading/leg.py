@@ -52,6 +52,7 @@ class Leg:
         merge: its open partitions.
         item_bytes: the size that items are expected to have.
         ended: why it ended, once it has.
+        least_units: where its budget has a bound, the read units without which no round makes progress.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Leg:
         self.merge = merge
         self.item_bytes = item_bytes
         self.ended: Ended | None = None
+        self.least_units = 0.0
 
     @property
     def upto(self) -> str | None:
@@ -123,15 +125,25 @@ class Leg:
         return limit_for(expected, together, free) + held_back
 
     def _affordable(self, due: list[tuple[Stream, int]]) -> list[tuple[Stream, int]] | None:
+        """Return what the budget allows: all with lower limits, or only those furthest behind; None for less."""
         budget, spent = self._work.budget, self._work.spent
         if budget.read_units is None or not due:
             return due
-        unit = 1.0 if self._work.query.consistent else 0.5
         left = budget.read_units - spent.read_units
-        limits = affordable([limit for _, limit in due], left, self.item_bytes, unit)
-        if limits is None:
-            return None
-        return [(stream, limit) for (stream, _), limit in zip(due, limits, strict=True)]
+        behind = [each for each in due if each[0].reached == self._furthest_behind(due)]
+        self.least_units = self._unit * len(behind)
+        for some in (due, behind):
+            limits = affordable([limit for _, limit in some], left, self.item_bytes, self._unit)
+            if limits is not None:
+                return [(stream, limit) for (stream, _), limit in zip(some, limits, strict=True)]
+        return None
+
+    def _furthest_behind(self, due: list[tuple[Stream, int]]) -> str:
+        return (max if self._work.query.descending else min)(each.reached for each, _ in due)
+
+    @property
+    def _unit(self) -> float:
+        return 1.0 if self._work.query.consistent else 0.5
 
     def _fetch(self, due: list[tuple[Stream, int]]) -> None:
         self._work.spent.begin_round()

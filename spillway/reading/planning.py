@@ -45,7 +45,9 @@ class Plan:
         source: the table or the index.
         reason: why.
         estimates: what the page is expected to cost from each source that can serve it.
-        may_switch: whether the read may go on from the other source.
+        may_switch: whether the read may go on from the other source where this one throttles.
+        most_requests: requests after which a walk of the index is given up: it has cost as much as the table would
+            have, so it costs twice as much at most, whatever the estimate was (the rule for renting or buying skis).
         ahead: bounds of the index to open at once.
     """
 
@@ -53,20 +55,13 @@ class Plan:
     reason: str
     estimates: Mapping[Source, Estimate]
     may_switch: bool = False
+    most_requests: float = math.inf
     ahead: int = 1
 
     @property
     def estimate(self) -> Estimate:
         """What the chosen way is expected to cost."""
         return self.estimates[self.source]
-
-    @property
-    def most_requests(self) -> float:
-        """Requests after which a walk of the index is given up: it has cost as much as the table would have.
-
-        So it costs twice as much at most, whatever the estimate was (the rule for renting or buying skis).
-        """
-        return self.estimates[Source.TABLE].requests if self.source is Source.INDEX else math.inf
 
 
 def planned(  # noqa: PLR0913  all that a plan rests on
@@ -87,12 +82,14 @@ def planned(  # noqa: PLR0913  all that a plan rests on
         estimates[Source.INDEX] = estimated(layout, query, Source.INDEX, wanted, known)
     source, reason = _choice(query, estimates, avoided)
     free = query.source is Source.AUTO and query.sharding_key is None
+    walks = free and source is Source.INDEX and avoided is None
     return Plan(
         source,
         reason,
         estimates,
         may_switch=free and len(estimates) == len(_SOURCES),
-        ahead=math.ceil(_buckets_needed(layout, query, wanted, known)),
+        most_requests=estimates[Source.TABLE].requests if walks else math.inf,
+        ahead=math.ceil(_buckets_needed(layout, query, wanted, known) - 1),
     )
 
 
@@ -167,7 +164,7 @@ def _buckets_needed(layout: Layout, query: ReadQuery, wanted: int, known: Known)
     )
     held = known.events_in(seconds)
     if held is None:
-        return min(all_of_it, _UNSEEN_BUCKETS)
+        return min(all_of_it, _UNSEEN_BUCKETS)  # the first two, one after the other
     return min(all_of_it, 1 + all_of_it * wanted / held) if held else all_of_it
 
 

@@ -244,6 +244,5 @@ def _raise_for(leg: Leg) -> None:
         if stream.failure is not None:
             raise stream.failure
     if leg.ended is Ended.UNITS:
-        count = len(leg.merge.streams)
-        reason = f"is less than one round of requests costs: {count} partitions, half a unit each, 1 if consistent"
+        reason = f"must be {leg.least_units:g} at least: one round of requests to all partitions"
         raise InvalidInputError("invalid_query", "max_rcu", reason)

@@ -268,4 +268,4 @@ def test_a_budget_below_one_round_is_refused_and_says_what_one_costs(api: Api) -
         max_rcu="3.5", read="table", from_=format_time(NOON - DAY), to=format_time(NOON)
     )
     assert answer.status == 400
-    assert "8 partitions" in answer.body["error"]["message"]
+    assert "must be 4 at least" in answer.body["error"]["message"]
