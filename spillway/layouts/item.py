@@ -7,9 +7,10 @@ from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout, Layou
 from spillway.sharding import Mode
 from spillway.storage.port import Item
 
-__all__ = ["STOP", "decode_layout", "encode_layout", "encode_stop", "history_entry"]
+__all__ = ["SHARDED", "STOP", "decode_layout", "encode_layout", "encode_stop", "history_entry"]
 
 STOP: Final = "growth_stopped"
+SHARDED: Final = "yes"  # the one key of the sparse index
 
 
 def history_entry(seconds: float, shards: int) -> str:
@@ -33,7 +34,7 @@ def encode_layout(layout: Layout) -> Item:
     if layout.decisions:
         item["decisions"] = {"L": [{"M": _encode_decision(each)} for each in layout.decisions]}
     if max(current.shards, current.index_shards) > 1:
-        item[LAYOUT_INDEX_KEY] = {"S": "yes"}
+        item[LAYOUT_INDEX_KEY] = {"S": SHARDED}
     return item
 
 

@@ -60,10 +60,15 @@ class LayoutSource:
             snapshot = self._store.settle(series)
         return self._kept(snapshot)
 
+    def find(self, series: str) -> Snapshot | None:
+        """Return a snapshot by a strongly consistent read, None where the series has no layout."""
+        snapshot = self._store.read(series)
+        return None if snapshot is None else self._kept(snapshot)
+
     def read(self, series: str) -> Layout | None:
         """Return the layout by a strongly consistent read, None where the series has none."""
-        snapshot = self._store.read(series)
-        return None if snapshot is None else self._kept(snapshot).layout
+        snapshot = self.find(series)
+        return None if snapshot is None else snapshot.layout
 
     def read_eventually(self, series: str) -> Layout | None:
         """Return a layout that lags by at most `Settings.layout_ttl`; a series that is not cached is read strongly."""

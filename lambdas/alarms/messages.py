@@ -1,0 +1,144 @@
+"""Messages to the scaler, decoded: whatever arrives becomes alarms, a scheduled run, or a reason to drop it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct, field
+
+from spillway.scaler.signals import Alarm
+
+__all__ = ["Dropped", "Scheduled", "decode"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A message that is none for the scaler, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """The schedule's turn."""
+
+
+_WRONG: Final = (
+    msgspec.MsgspecError,
+    ArithmeticError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+class _Pair(Struct):
+    name: str
+    value: str
+
+
+class _Trigger(Struct):
+    namespace: str = field(name="Namespace")
+    metric: str = field(name="MetricName")
+    dimensions: list[_Pair] = field(name="Dimensions", default_factory=list)
+
+
+class _Message(Struct):
+    """What an alarm publishes to its topic."""
+
+    name: str = field(name="AlarmName")
+    state: str = field(name="NewStateValue")
+    changed: str = field(name="StateChangeTime")
+    trigger: _Trigger = field(name="Trigger")
+
+    def alarm(self) -> Alarm:
+        return Alarm(
+            name=self.name,
+            state=self.state,
+            at=_seconds(self.changed),
+            namespace=self.trigger.namespace,
+            metric=self.trigger.metric,
+            dimensions={each.name: each.value for each in self.trigger.dimensions},
+        )
+
+
+class _Metric(Struct):
+    namespace: str
+    name: str
+    dimensions: dict[str, str] = {}
+
+
+class _Stat(Struct):
+    metric: _Metric
+
+
+class _Query(Struct):
+    stat: _Stat = field(name="metricStat")
+
+
+class _Configuration(Struct):
+    metrics: list[_Query]
+
+
+class _State(Struct):
+    value: str
+    timestamp: str
+
+
+class _Direct(Struct):
+    """What an alarm calls a function with."""
+
+    name: str = field(name="alarmName")
+    state: _State
+    configuration: _Configuration
+
+    def alarm(self) -> Alarm:
+        (query,) = self.configuration.metrics
+        metric = query.stat.metric
+        return Alarm(
+            name=self.name,
+            state=self.state.value,
+            at=_seconds(self.state.timestamp),
+            namespace=metric.namespace,
+            metric=metric.name,
+            dimensions=metric.dimensions,
+        )
+
+
+def decode(event: object) -> Iterator[Alarm | Scheduled | Dropped]:
+    """Yield what an event holds; never raises."""
+    if not isinstance(event, Mapping):
+        yield Dropped("not an object")
+    elif event.get("source") == "aws.events":
+        yield Scheduled()
+    elif event.get("source") == "aws.cloudwatch":
+        yield _direct(event.get("alarmData"))
+    elif isinstance(event.get("Records"), list):
+        yield from (_published(record) for record in event["Records"])
+    else:
+        yield Dropped("neither an alarm nor the schedule")
+
+
+def _published(record: Any) -> Alarm | Dropped:
+    try:
+        return msgspec.json.decode(record["Sns"]["Message"], type=_Message).alarm()
+    except _WRONG as error:
+        return Dropped(f"not an alarm on one metric: {error!r}")
+
+
+def _direct(data: object) -> Alarm | Dropped:
+    try:
+        return msgspec.convert(data, _Direct).alarm()
+    except _WRONG as error:
+        return Dropped(f"not an alarm on one metric: {error!r}")
+
+
+def _seconds(text: str) -> float:
+    """Return epoch seconds of CloudWatch's times: `2026-06-01T12:00:00.123+0000`; ValueError for others."""
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError(f"a time without a zone: {text}")
+    return at.timestamp()

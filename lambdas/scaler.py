@@ -1,0 +1,57 @@
+"""The scaler: answers alarms, by SNS or directly, and the schedule."""
+
+from datetime import timedelta
+from typing import Any, Final
+
+import boto3
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from botocore.config import Config
+
+from lambdas.alarms.desk import Desk
+from lambdas.alarms.inbox import Inbox
+from lambdas.alarms.messages import decode
+from lambdas.api.scaling import ScalingLog
+from lambdas.environment import CLIENT, ScalerEnvironment, read_environment_as
+from spillway import Runtime
+from spillway.scaler.opening import ScalerOptions, Tables, open_scaler
+from spillway.scaler.raiser import Bounds
+from spillway.storage.alarms import CloudWatchView
+from spillway.storage.boto import call_through
+
+__all__ = ["handler"]
+
+_CLOUDWATCH: Final = Config(connect_timeout=2, read_timeout=10, retries={"mode": "standard"})
+_MARGIN_SECONDS: Final = 10.0  # in which what is under way ends
+
+logger = Logger()
+metrics = Metrics()
+told = read_environment_as(ScalerEnvironment)
+runtime = Runtime()
+hours = told.shrink_window_hours
+scaler = open_scaler(
+    call_through(boto3.client("dynamodb", config=CLIENT)),
+    CloudWatchView(boto3.client("cloudwatch", config=_CLOUDWATCH), told.table, told.alarm_prefix),
+    Tables(events=told.table, layouts=told.layouts, usage=told.usage),
+    settings=told.settings(),
+    options=ScalerOptions(
+        dry_run=told.dry_run,
+        shrink_window=timedelta(hours=hours) if hours else None,
+        bounds=Bounds(
+            warm=told.most_warm_write_units, provisioned=told.most_provisioned_write_units
+        ),
+    ),
+    observe=ScalingLog(logger, metrics).note,
+    runtime=runtime,
+)
+desk = Desk(scaler, Inbox(runtime.now), logger, metrics)
+
+
+@metrics.log_metrics
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: Any, context: LambdaContext) -> None:
+    """Deal with what an event holds; what is not for the scaler is logged and dropped."""
+    metrics.add_metric("Runs", MetricUnit.Count, 1)
+    left = context.get_remaining_time_in_millis() / 1_000
+    desk.deal_with(decode(event), runtime.monotonic() + left - _MARGIN_SECONDS)
