@@ -49,7 +49,7 @@ def affordable(
     if cost <= units:
         return list(limits)
     pages = math.floor(units / unit / len(limits))
-    if not pages:
+    if pages < 1:  # negative after a round that cost more than expected
         return None
     most = max(1, int(pages * UNIT_BYTES / item_bytes))
     return [min(limit, most) for limit in limits]
