@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
 
 from spillway import keys
 from spillway.exporting.position import Position
@@ -20,23 +19,11 @@ from spillway.sharding import Mode, routing_hash
 
 __all__ = ["Copies", "Find", "Together"]
 
-Found = dict[str, Record]
-
-
-class Find(Protocol):
-    """Return the copies that a shard holds of the events with these sort keys, which are ascending."""
-
-    def __call__(self, shard: int, wanted: Sequence[str], /) -> Found:
-        """Look events up in one shard."""
-        ...
-
-
-class Together(Protocol):
-    """Run tasks, one after the other or at the same time; results in order."""
-
-    def __call__(self, tasks: Sequence[Callable[[], Found]], /) -> list[Found]:
-        """Run all tasks and return their results."""
-        ...
+_Found = dict[str, Record]
+Find = Callable[[int, Sequence[str]], _Found]
+"""Returns the copies that a shard holds of the events with some sort keys, which are ascending."""
+Together = Callable[[Sequence[Callable[[], _Found]]], list[_Found]]
+"""Runs tasks, one after the other or at the same time; results in order."""
 
 
 class Copies:
