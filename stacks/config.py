@@ -139,7 +139,7 @@ _ALL: Final = (
         functions=replace(
             FUNCTIONS,
             architecture="x86_64",
-            dynamodb_endpoint="http://127.0.0.1:4566",
+            endpoint="http://127.0.0.1:4566",
             memory_mb=512,
             log_retention=RetentionDays.ONE_DAY,
         ),

@@ -41,8 +41,9 @@ def function_environment(settings: FunctionSettings) -> dict[str, str]:
         "POWERTOOLS_METRICS_NAMESPACE": "Spillway",
         "POWERTOOLS_LOG_LEVEL": settings.log_level,
     }
-    if settings.dynamodb_endpoint is not None:  # the SDK reads it by itself
-        environment["AWS_ENDPOINT_URL_DYNAMODB"] = settings.dynamodb_endpoint
+    if settings.endpoint is not None:  # the SDK reads them by itself
+        environment["AWS_ENDPOINT_URL_CLOUDWATCH"] = settings.endpoint
+        environment["AWS_ENDPOINT_URL_DYNAMODB"] = settings.endpoint
     return environment
 
 

@@ -2,7 +2,7 @@
 
 | name | what |
 |---|---|
-| endpoint | DynamoDB's URL |
+| endpoint | URL of DynamoDB and CloudWatch |
 | partition_wcu | what a partition takes, where the local cloud's are smaller than DynamoDB's |
 | writers_grow | `false`: layouts follow heat by the scaler alone |
 | dry_run | `true`: the scaler says what it would do |
@@ -49,7 +49,7 @@ def overridden(stage: Stage, context: Context) -> Stage:
 
 
 def _with_endpoint(stage: Stage, value: str) -> Stage:
-    return replace(stage, functions=replace(stage.functions, dynamodb_endpoint=value))
+    return replace(stage, functions=replace(stage.functions, endpoint=value))
 
 
 def _growth(name: str, read: Callable[[str], Any]) -> Callable[[Stage, str], Stage]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -118,3 +119,46 @@ def data_resource(synthesis: Synthesis, resource: Any) -> str:
     logical_id, attribute = output["Value"]["Fn::GetAtt"]
     assert attribute == "Arn"
     return _holds(synthesis.storage.find_resources(GLOBAL_TABLE)[logical_id])
+
+
+def written(synthesis: Synthesis, value: Any) -> str:
+    """Return a value of the service's template as text: what it refers to stands in angle brackets.
+
+    Tables stand by what they hold, functions by their names, other resources by their types.
+    """
+    match value:
+        case str():
+            return value
+        case {"Fn::Join": [separator, parts]}:
+            return str(separator).join(written(synthesis, part) for part in parts)
+        case {"Fn::ImportValue": exported}:
+            outputs = _outputs(synthesis.storage).values()
+            (found,) = (o for o in outputs if o.get("Export", {}).get("Name") == exported)
+            return f"<{_label(synthesis.storage, _target(found['Value']))}>"
+        case {"Ref": str() as name} if name.startswith("AWS::"):
+            return f"<{name}>"
+        case _:
+            return f"<{_label(synthesis.service, _target(value))}>"
+
+
+def _target(reference: Any) -> str:
+    return str(reference["Ref"] if "Ref" in reference else reference["Fn::GetAtt"][0])
+
+
+def _label(template: Template, logical_id: str) -> str:
+    resource = _resources(template)[logical_id]
+    if resource["Type"] == GLOBAL_TABLE:
+        return _holds(resource)
+    if resource["Type"] == "AWS::Lambda::Function":
+        return str(resource["Properties"]["Handler"].split(".")[1])
+    return str(resource["Type"])
+
+
+@cache
+def _resources(template: Template) -> dict[str, Resource]:
+    return dict(template.to_json()["Resources"])
+
+
+@cache
+def _outputs(template: Template) -> dict[str, Resource]:
+    return dict(template.to_json()["Outputs"])

@@ -38,7 +38,7 @@ def test_only_the_local_stage_has_an_endpoint_of_its_own_and_no_authorizer() -> 
     for stage in STAGES.values():
         local = stage.name == "local"
         assert stage.authorizer is not local
-        assert (stage.functions.dynamodb_endpoint is not None) is local
+        assert (stage.functions.endpoint is not None) is local
         assert stage.bundle_for_this_machine is local
 
 

@@ -45,6 +45,7 @@ ENVIRONMENT = {
     "POWERTOOLS_METRICS_NAMESPACE",
     "POWERTOOLS_LOG_LEVEL",
 }
+ENDPOINTS = {"AWS_ENDPOINT_URL_CLOUDWATCH", "AWS_ENDPOINT_URL_DYNAMODB"}
 LOG_DAYS = {"local": 1, "dev": 7, "prod": 90}
 
 
@@ -104,7 +105,7 @@ def test_functions_end_before_api_gateway_gives_up_and_after_ingest_has_answered
 def test_functions_are_told_names_and_settings_and_nothing_else(
     synthesis: Synthesis, function: Resource, name: str
 ) -> None:
-    local = {"AWS_ENDPOINT_URL_DYNAMODB"} if synthesis.stage.name == "local" else set()
+    local = ENDPOINTS if synthesis.stage.name == "local" else set()
     cached = {"DAX_ENDPOINT"} if in_network(synthesis, name) else set()
     growth = set(TOLD_GROWTH) if name in GROWERS else set()
     assert set(function["Environment"]["Variables"]) == ENVIRONMENT | local | cached | growth
@@ -113,7 +114,8 @@ def test_functions_are_told_names_and_settings_and_nothing_else(
 def test_functions_are_told_the_settings_of_the_stage(function: Resource, name: str) -> None:
     variables = function["Environment"]["Variables"]
     plain = {key: value for key, value in variables.items() if isinstance(value, str)}
-    plain.pop("AWS_ENDPOINT_URL_DYNAMODB", None)
+    for endpoint in ENDPOINTS:
+        plain.pop(endpoint, None)
     assert plain == {
         "SPILLWAY_TIME_BUCKET": "hour",
         "SPILLWAY_MODE": "calculated",
