@@ -77,6 +77,7 @@ class _Pass:
         begin = query.grid.begin_within(progress.row)
         self.scan = scan_from(replace(query.read, start=begin), progress.after)
         self._maker = RowMaker(query, most_exact)
+        self._latest = progress.row - 1  # interval that was finished
         if progress.tally is not None:
             self._maker.carry(progress.row, progress.tally)
 
@@ -89,9 +90,12 @@ class _Pass:
         return list(islice(filled, limit))
 
     def _finished(self) -> Iterator[Row]:
-        yield from self._maker.rows(self.scan.runs())
+        for row in self._maker.rows(self.scan.runs()):
+            self._latest = row.index
+            yield row
         last = self._maker.open
         if last is not None and last.border <= self._reached():
+            self._latest = last.index
             yield self._maker.close(last)
 
     def _ended(self) -> bool:
@@ -127,11 +131,13 @@ class _Pass:
         return rows[-1].index + 1 if rows else self._progress.row
 
     def _from(self, rows: list[Row], row: int) -> Progress:
-        """Return where the next page goes on: within a row that has begun, if what it comes to so far fits a cursor."""
+        """Return where the next page goes on: where the scan left off, if what came since the row's begin fits a cursor."""
         before, begun = self._before(rows), self._maker.open
-        if begun is None or begun.index != row or begun.percentiles is not None:
-            return Progress(row=row, before=before)
-        return Progress(row=row, before=before, after=self.scan.left_off, tally=begun.tally)
+        if begun is None and self._latest < row:
+            return Progress(row=row, before=before, after=self.scan.left_off)
+        if begun is not None and begun.index == row and begun.percentiles is None:
+            return Progress(row=row, before=before, after=self.scan.left_off, tally=begun.tally)
+        return Progress(row=row, before=before)
 
     def _before(self, rows: list[Row]) -> Neighbour | None:
         if self._query.fill not in {Fill.PREVIOUS, Fill.LINEAR}:

@@ -20,8 +20,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     Attributes:
         row: the first interval that was not given out.
         before: the last one before with numbers, where intervals are filled from it.
-        after: the position up to which events of `row` are in `tally`, where one page did not reach its end.
-        tally: what they come to so far.
+        after: the position that the page has reached within that interval.
+        tally: what the events up to there come to; None where there were none.
     """
 
     row: int
