@@ -187,7 +187,7 @@ def test_rows_up_to_the_deadline_are_given_with_a_cursor_for_the_rest() -> None:
     pages = _pages(memory.another(), timeout=4, read="index", consistent=False, **asked)
     assert {page.reason for page in pages[:-1]} <= {"deadline", "DeadlinePassed"}
     assert not any(page.complete for page in pages[:-1])
-    assert len(pages) > 2
+    assert len(pages) > 1
     assert shown([row for page in pages for row in page.rows]) == shown(whole)
 
 
