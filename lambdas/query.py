@@ -1,34 +1,36 @@
-"""GET /v1/…: events, layouts, the service's own description; and the answer to unknown paths."""
+"""GET /v1/…: events, exports, layouts, the service's own description; and the answer to unknown paths."""
 
-from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolver
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from lambdas.api import reads
-from lambdas.api.errors import answer_json, handle_errors
-from lambdas.api.openapi import openapi_document
+from lambdas.api import export, fixed, reads
+from lambdas.api.errors import handle_errors
 from lambdas.api.parameters import raw_query
-from lambdas.api.types import Health
+from lambdas.api.patience import seconds_to_read
 from lambdas.environment import open_store, read_environment
 
 __all__ = ["handler"]
 
-_READ_SECONDS: Final = 10.0
-_MARGIN_SECONDS: Final = 1.0  # for an answer, before the function is stopped
-
 logger = Logger()
 app = APIGatewayHttpResolver()
 handle_errors(app, logger)
+app.get("/v1/healthz")(fixed.health)
+app.get("/v1/openapi.json")(fixed.describe)
 store = open_store(read_environment())
 
 
 @app.get("/v1/events")
 def read_events() -> Response[Any]:
-    return reads.read_page(store, raw_query(app), _patience())
+    return reads.read_page(store, raw_query(app), seconds_to_read(app))
+
+
+@app.get("/v1/export")
+def export_events() -> Response[Any]:
+    return export.export_events(store, raw_query(app), seconds_to_read(app))
 
 
 @app.get("/v1/events/one")
@@ -39,21 +41,6 @@ def read_event() -> Response[Any]:
 @app.get("/v1/layout")
 def read_layout() -> Response[Any]:
     return reads.read_layout(store, raw_query(app))
-
-
-@app.get("/v1/healthz")
-def health() -> Response[Any]:
-    return answer_json(HTTPStatus.OK, Health(status="ok"))
-
-
-@app.get("/v1/openapi.json")
-def openapi() -> Response[Any]:
-    return answer_json(HTTPStatus.OK, openapi_document())
-
-
-def _patience() -> float:
-    left = app.lambda_context.get_remaining_time_in_millis() / 1_000
-    return min(_READ_SECONDS, left - _MARGIN_SECONDS)
 
 
 @logger.inject_lambda_context(clear_state=True)

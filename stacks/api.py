@@ -23,6 +23,7 @@ ADMIN_ROUTES: Final = ("PUT /v1/layout", "DELETE /v1/events/one")
 QUERY_ROUTES: Final = (
     "GET /v1/events",
     "GET /v1/events/one",
+    "GET /v1/export",
     "GET /v1/layout",
     "GET /v1/healthz",
     "GET /v1/openapi.json",

@@ -38,6 +38,7 @@ __all__ = [
     "answer_page",
     "answer_write",
     "escaped_size",
+    "escaped_text_size",
     "event_text",
 ]
 
@@ -103,7 +104,12 @@ def escaped_size(series: str, record: Record) -> int:
 
     Counted with every character beyond ASCII escaped, as runtimes before Python 3.12 send it.
     """
-    return len(json.dumps(event_text(series, record)))
+    return escaped_text_size(event_text(series, record))
+
+
+def escaped_text_size(text: str) -> int:
+    """Return the bytes of text inside another JSON, counted as `escaped_size` does."""
+    return len(json.dumps(text))
 
 
 def answer_page(page: Page) -> Response[Any]:

@@ -9,6 +9,7 @@ import msgspec
 from lambdas.api import types
 from lambdas.api.parameters import (
     EVENT_PARAMETERS,
+    EXPORT_PARAMETERS,
     IDENTITY_PARAMETERS,
     LAYOUT_PARAMETERS,
     PAGE_PARAMETERS,
@@ -59,6 +60,12 @@ def _paths() -> dict[str, Any]:
             "get": _call("Read one event", types.EventOutput, EVENT_PARAMETERS, missing),
             "delete": _call("Delete one event", types.Deleted, IDENTITY_PARAMETERS),
         },
+        "/v1/export": {
+            "get": {
+                **_call("Read a range in bulk", types.EventOutput, EXPORT_PARAMETERS),
+                "responses": {"200": _EXPORTED, **_FAILURES},
+            }
+        },
         "/v1/layout": {
             "get": _call("Read a layout", types.LayoutAnswer, LAYOUT_PARAMETERS, unknown),
             "put": {
@@ -105,6 +112,26 @@ _FAILURES: Final = {
     "400": _answer("A parameter is wrong: the message names it", types.ErrorAnswer),
     "429": _answer("Throttled: try again after Retry-After seconds", types.ErrorAnswer),
     "503": _answer("DynamoDB is out of reach: try again", types.ErrorAnswer),
+}
+_TEXT_HEADER: Final = {"schema": {"type": "string"}}
+_EXPORTED: Final = {
+    "description": "Events, one a line. Only `Spillway-Complete: true` ends the export",
+    "headers": {
+        "Spillway-Complete": {
+            "description": "Whether these were the last events",
+            "required": True,
+            "schema": {"type": "boolean"},
+        },
+        "Spillway-Cursor": {"description": "For the next answer", **_TEXT_HEADER},
+        "Link": {"description": 'The next answer, `rel="next"`', **_TEXT_HEADER},
+        "Spillway-Reason": {
+            "description": "Why it is not complete: size, deadline, read_units, or the code of a storage error",
+            **_TEXT_HEADER,
+        },
+        "Spillway-Requests": {"description": "Queries sent", "schema": {"type": "integer"}},
+        "Spillway-Read-Units": {"description": "Read units spent", "schema": {"type": "number"}},
+    },
+    "content": {"application/x-ndjson": {"schema": _ref(types.EventOutput)}},
 }
 _INGEST: Final = {
     "summary": "Write up to 1,000 events and 4 MB; each is accepted or rejected by itself",

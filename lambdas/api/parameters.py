@@ -9,11 +9,13 @@ from urllib.parse import parse_qsl
 from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolver
 
 from spillway import InvalidInputError
+from spillway.exporting.position import MAX_POOL, ExportMode
 from spillway.reading.query import Order, Source
 from spillway.timestamps import parse_time
 
 __all__ = [
     "EVENT_PARAMETERS",
+    "EXPORT_PARAMETERS",
     "IDENTITY_PARAMETERS",
     "LAYOUT_PARAMETERS",
     "MAX_LIMIT",
@@ -52,10 +54,15 @@ MAX_RCU: Final = Parameter(
     {"type": "number", "exclusiveMinimum": 0},
 )
 
+_FROM: Final = Parameter(
+    "from", "First time that is read, RFC 3339 with zone", _TIME, required=True
+)
+_TO: Final = Parameter("to", "First time that is not read", _TIME, required=True)
+
 PAGE_PARAMETERS: Final = (
     _SERIES,
-    Parameter("from", "First time that is read, RFC 3339 with zone", _TIME, required=True),
-    Parameter("to", "First time that is not read", _TIME, required=True),
+    _FROM,
+    _TO,
     Parameter(
         "limit",
         "Most events of the page; it may end earlier, with a cursor",
@@ -80,6 +87,24 @@ PAGE_PARAMETERS: Final = (
         "Whether the answer tells its plan, what it was expected to cost, and what it cost",
         {"type": "boolean", "default": False},
     ),
+)
+EXPORT_PARAMETERS: Final = (
+    _SERIES,
+    _FROM,
+    _TO,
+    Parameter(
+        "mode",
+        "One shard after the other, blocks of shards at the same time, or a page of each shard in turn",
+        {"type": "string", "enum": list(ExportMode), "default": ExportMode.SHARDS},
+    ),
+    Parameter("cursor", "Of the answer before, for the same series, range and mode", _TEXT),
+    _CONSISTENT,
+    Parameter(
+        "pool",
+        "Shards that mode=blocks reads at the same time",
+        {"type": "integer", "minimum": 1, "maximum": MAX_POOL, "default": 4},
+    ),
+    MAX_RCU,
 )
 LAYOUT_PARAMETERS: Final = (_SERIES,)
 IDENTITY_PARAMETERS: Final = (
@@ -118,6 +143,11 @@ class Parameters:
                 raise _invalid(name, f"is unknown; known are {', '.join(known)}")
         if len(self._values) < len(pairs):
             raise _invalid("", "each parameter may be given once")
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The parameters as they were given."""
+        return dict(self._values)
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return a parameter's text."""

@@ -84,9 +84,18 @@ def call(
     if body is not None:
         event["body"] = base64.b64encode(body).decode() if isinstance(body, bytes) else body
     raw = handler(event, context)
-    assert raw["headers"]["Content-Type"] == "application/json"
     assert not raw["isBase64Encoded"]
-    return Answer(raw["statusCode"], raw["headers"], json.loads(raw["body"]), raw)
+    return Answer(raw["statusCode"], raw["headers"], _decoded(raw), raw)
+
+
+def _decoded(raw: Mapping[str, Any]) -> Any:
+    """Return what the body holds: of NDJSON a list, a line each."""
+    kind, body = raw["headers"]["Content-Type"], raw["body"]
+    if kind == "application/x-ndjson":
+        assert not body or body.endswith("\n")
+        return [json.loads(line) for line in body.split("\n")[:-1]]
+    assert kind == "application/json"
+    return json.loads(body)
 
 
 def body_as_lambda_sends_it(answer: Answer) -> int:

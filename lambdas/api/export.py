@@ -1,0 +1,87 @@
+"""What the export route does: NDJSON, an event a line, and headers that say whether that was all."""
+
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from aws_lambda_powertools.event_handler import Response
+
+from lambdas.api.answers import escaped_text_size, event_text
+from lambdas.api.parameters import EXPORT_PARAMETERS, Parameters
+from spillway import EventStore, Export, ExportError
+from spillway.exporting.position import MAX_POOL
+from spillway.reading.stream import Record
+
+__all__ = ["NDJSON", "export_events"]
+
+NDJSON: Final = "application/x-ndjson"
+_POOL: Final = 4
+_MOST_BYTES: Final = 4_000_000
+
+
+class _Lines:
+    """The lines of an answer, made while they are measured."""
+
+    def __init__(self, series: str) -> None:
+        self._series = series
+        self.texts: list[str] = []
+
+    def measure(self, record: Record) -> int:
+        text = f"{event_text(self._series, record)}\n"
+        self.texts.append(text)
+        return escaped_text_size(text)
+
+
+def export_events(
+    store: EventStore, raw_query: str, seconds: float, most_bytes: int = _MOST_BYTES
+) -> Response[Any]:
+    """Answer the next 4 MB of an export, or as much as could be read within so many seconds.
+
+    Raises StorageError where nothing could be read.
+    """
+    given = Parameters(raw_query, EXPORT_PARAMETERS)
+    export = store.export(
+        given.text("series"),
+        given.time("from"),
+        given.time("to"),
+        mode=given.text("mode", "shards"),
+        cursor=given.optional("cursor"),
+        consistent=given.flag("consistent", default=False),
+        pool=given.number("pool", _POOL, MAX_POOL),
+        max_rcu=given.decimal("max_rcu"),
+        max_seconds=seconds,
+        timeout=seconds,
+    )
+    lines = _Lines(export.series)
+    try:
+        chunk = export.chunk(most_bytes, lines.measure)
+    except ExportError as error:
+        raise error.cause from error
+    body = "".join(lines.texts[: len(chunk.records)])
+    headers: dict[str, str | list[str]] = {**_headers(export, given)}
+    return Response(status_code=HTTPStatus.OK, content_type=NDJSON, body=body, headers=headers)
+
+
+def _headers(export: Export, given: Parameters) -> dict[str, str]:
+    """Return headers that say whether the export is complete, and if not, why and where it goes on."""
+    spent = {
+        "Spillway-Requests": str(export.spent.requests),
+        "Spillway-Read-Units": str(export.spent.read_units),
+    }
+    cursor = export.cursor
+    if cursor is None:
+        return {"Spillway-Complete": "true", **spent}
+    query = urlencode({**given.given, "cursor": cursor})
+    return {
+        "Spillway-Complete": "false",
+        "Spillway-Reason": _reason(export),
+        "Spillway-Cursor": cursor,
+        "Link": f'<?{query}>; rel="next"',
+        **spent,
+    }
+
+
+def _reason(export: Export) -> str:
+    if isinstance(export.failure, ExportError):
+        return export.failure.code
+    return export.stopped or "size"
