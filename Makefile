@@ -54,6 +54,14 @@ bench-heat: setup ## Measure in virtual time how fast layouts follow heat (about
 bench-heat-endpoint: setup ## Measure what throttling adds to a call, against the engine alone
 	$(PY) -m benchmarks.endpoint
 
+.PHONY: validate-heat
+validate-heat: setup ## Print every published measurement of DynamoDB beside the model's, and fail where one is out (about 3 minutes)
+	$(PY) -m heat.validation
+
+.PHONY: heat-sensitivity
+heat-sensitivity: setup ## Print how the same outcomes react to each assumption that nobody outside AWS knows (about 15 minutes)
+	$(PY) -m heat.validation --sensitivity
+
 .PHONY: lint
 lint: setup ## Formatting, types, import contracts
 	$(PY) -m ruff format --check .

@@ -1,0 +1,108 @@
+"""How outcomes react to the parameters that nobody outside AWS knows: each halved and doubled."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from rich.table import Table
+
+from heat.parameters import Parameters
+from heat.validation.cases import CASES
+from heat.validation.outcomes import Job, Outcome
+from heat.validation.report import shown
+
+__all__ = ["VARIANTS", "Variant", "jobs", "report"]
+
+_SEEDS: Final = 4
+_MOST_LIMITS: Final = 0.1  # no case needs more to come out the same
+_COLUMNS: Final = (  # case, figure
+    ("5", 2),
+    ("8", 0),
+    ("8", 1),
+    ("10", 0),
+    ("10", 3),
+    ("10", 4),
+    ("10", 5),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The defaults but for one assumption."""
+
+    name: str
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters with the changes."""
+        return replace(Parameters(), **self.changes)
+
+
+def _of(name: str, *values: float) -> list[Variant]:
+    return [Variant(f"{name} {value:g}", {name: value}) for value in values]
+
+
+def _lasting(least: float, most: float) -> Variant:
+    return Variant(
+        f"splits of {least:g} to {most:g} s",
+        {"split_minimum_seconds": least, "split_maximum_seconds": most},
+    )
+
+
+VARIANTS: Final = (
+    Variant("the defaults"),
+    *_of("split_threshold", 0.3, 0.45, 0.75, 0.9),
+    *_of("split_detection_seconds", 150, 600),
+    _lasting(150, 240),
+    _lasting(600, 960),
+    *_of("splits_at_once", 1, 4, 16),
+    *_of("split_least_share", 0.05, 0.2),
+    *_of("heat_window_seconds", 30, 120),
+    *_of("growth_seconds", 450, 1_800),
+    *_of("partition_bucket_seconds", 0.5, 2),
+    *_of("rate_bucket_seconds", 0.5, 2),
+    *_of("initial_burst_seconds", 60, 300),
+    *_of("index_buffer_seconds", 0.5, 2),
+)
+
+
+def jobs() -> list[Job]:
+    """Return every case with every variant, variant by variant."""
+    return [
+        Job(
+            replace(case, limits=min(case.limits, _MOST_LIMITS)),
+            variant.parameters,
+            min(case.seeds, _SEEDS),
+        )
+        for variant in VARIANTS
+        for case in CASES
+    ]
+
+
+def report(found: list[Outcome]) -> Table:
+    """Return the table: a row a variant; `*` marks what is out of its tolerance."""
+    table = Table(box=None, pad_edge=False, header_style="")
+    table.add_column("with", no_wrap=True)
+    for number, at in _COLUMNS:
+        (case,) = (case for case in CASES if case.number == number)
+        table.add_column(f"{number}: {case.expected[at].what}", justify="right")
+    table.add_column("other cases out")
+    for row, variant in enumerate(VARIANTS):
+        of_variant = found[row * len(CASES) : (row + 1) * len(CASES)]
+        table.add_row(variant.name, *_cells(of_variant), _others(of_variant))
+    return table
+
+
+def _cells(found: list[Outcome]) -> list[str]:
+    cells = []
+    for number, at in _COLUMNS:
+        (outcome,) = (outcome for outcome in found if outcome.case.number == number)
+        out = outcome.within(at) < len(outcome.figures)
+        cells.append(shown(outcome, at) + ("*" if out else ""))
+    return cells
+
+
+def _others(found: list[Outcome]) -> str:
+    columns = {number for number, _ in _COLUMNS}
+    out = {each.case.number for each in found if not each.holds} - columns
+    return ", ".join(sorted(out)) or "none"
