@@ -1,4 +1,4 @@
-"""GET /v1/…: events, exports, layouts, the service's own description; and the answer to unknown paths."""
+"""GET /v1/…: events, exports, aggregates, layouts, the service's own description; and the answer to unknown paths."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolver
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from lambdas.api import export, fixed, reads
+from lambdas.api import aggregates, export, fixed, reads
 from lambdas.api.errors import handle_errors
 from lambdas.api.parameters import raw_query
 from lambdas.api.patience import seconds_to_read
@@ -31,6 +31,11 @@ def read_events() -> Response[Any]:
 @app.get("/v1/export")
 def export_events() -> Response[Any]:
     return export.export_events(store, raw_query(app), seconds_to_read(app))
+
+
+@app.get("/v1/aggregates")
+def aggregate_events() -> Response[Any]:
+    return aggregates.aggregate_events(store, raw_query(app), seconds_to_read(app))
 
 
 @app.get("/v1/events/one")

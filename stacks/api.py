@@ -24,6 +24,7 @@ QUERY_ROUTES: Final = (
     "GET /v1/events",
     "GET /v1/events/one",
     "GET /v1/export",
+    "GET /v1/aggregates",
     "GET /v1/layout",
     "GET /v1/healthz",
     "GET /v1/openapi.json",

@@ -7,6 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from lambdas.api import types
+from lambdas.api.aggregate_types import AggregatesAnswer
+from lambdas.api.aggregates import AGGREGATE_PARAMETERS
 from lambdas.api.parameters import (
     EVENT_PARAMETERS,
     EXPORT_PARAMETERS,
@@ -23,6 +25,7 @@ _TYPES: Final = (
     types.IngestAnswer,
     types.EventsPage,
     types.EventOutput,
+    AggregatesAnswer,
     types.LayoutRequest,
     types.LayoutAnswer,
     types.Deleted,
@@ -59,6 +62,9 @@ def _paths() -> dict[str, Any]:
         "/v1/events/one": {
             "get": _call("Read one event", types.EventOutput, EVENT_PARAMETERS, missing),
             "delete": _call("Delete one event", types.Deleted, IDENTITY_PARAMETERS),
+        },
+        "/v1/aggregates": {
+            "get": _call("Aggregate a range by intervals", AggregatesAnswer, AGGREGATE_PARAMETERS)
         },
         "/v1/export": {
             "get": {

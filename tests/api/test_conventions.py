@@ -138,10 +138,18 @@ VALUES = {
     "consistent": "false",
     "sharding_key": "k",
     "read": "table",
+    "max_rcu": "50",
+    "explain": "true",
+    "interval": "5m",
+    "field": "delay",
+    "functions": "count,p99",
+    "fill": "linear",
+    "mode": "blocks",
+    "pool": "2",
 }
 
 
-@pytest.mark.parametrize("route", ["GET /v1/events", "GET /v1/events/one", "DELETE /v1/events/one", "GET /v1/layout", "PUT /v1/layout"])  # fmt: skip
+@pytest.mark.parametrize("route", ["GET /v1/events", "GET /v1/aggregates", "GET /v1/export", "GET /v1/events/one", "DELETE /v1/events/one", "GET /v1/layout", "PUT /v1/layout"])  # fmt: skip
 def test_each_described_parameter_is_taken_and_each_required_one_is_missed(
     api: Api, document: Any, route: str
 ) -> None:

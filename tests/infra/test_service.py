@@ -24,6 +24,8 @@ ROUTES = {
     "GET /v1/events": "query",
     "GET /v1/events/one": "query",
     "DELETE /v1/events/one": "admin",
+    "GET /v1/aggregates": "query",
+    "GET /v1/export": "query",
     "GET /v1/layout": "query",
     "PUT /v1/layout": "admin",
     "GET /v1/healthz": "query",
