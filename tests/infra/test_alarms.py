@@ -122,13 +122,15 @@ EXPECTED = {
 }
 
 
-def deployed(synthesis: Synthesis) -> dict[str, Alarm]:
-    """Return the alarms of a stage's template by their names without the stack's."""
+def deployed(synthesis: Synthesis, prefix: str | None = None) -> dict[str, Alarm]:
+    """Return the alarms of a template by their names without the prefix, by default the stack's."""
+    prefix = prefix or f"Spillway-{synthesis.stage.name}-service-"
     found: dict[str, Alarm] = {}
-    (subscription,) = of_type(synthesis.service, "AWS::SNS::Subscription")
+    subscriptions = [s["Properties"] for s in of_type(synthesis.service, "AWS::SNS::Subscription")]
+    (scaler_topic,) = [s["TopicArn"] for s in subscriptions if s["Protocol"] == "lambda"]
     for resource in of_type(synthesis.service, "AWS::CloudWatch::Alarm"):
         stated = resource["Properties"]
-        name = stated["AlarmName"].removeprefix(f"Spillway-{synthesis.stage.name}-service-")
+        name = stated["AlarmName"].removeprefix(prefix)
         assert name not in found
         found[name] = Alarm(
             namespace=stated["Namespace"],
@@ -143,7 +145,7 @@ def deployed(synthesis: Synthesis) -> dict[str, Alarm]:
                 stated["DatapointsToAlarm"],
                 stated["EvaluationPeriods"],
             ),
-            told=_told(stated, subscription["Properties"]["TopicArn"]),
+            told=_told(stated, scaler_topic),
             comparison=stated["ComparisonOperator"],
             missing=stated["TreatMissingData"],
         )
