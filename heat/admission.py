@@ -10,7 +10,6 @@ from itertools import chain
 
 from heat.buckets import Bucket
 from heat.charges import Charge, Sums, Work, by_partition
-from heat.partitions import Partition
 from heat.rates import Rates
 from heat.reasons import Cause, Throttle
 from heat.resources import Resource
@@ -95,9 +94,10 @@ class Gate:
         ]
         lacks: Lacks = {}
         for partition, units in short:
-            owner = partition.owner
+            owner: Resource = partition.owner
             if owner.index is None:
-                return _partition_refusal(partition, owner, write=True)
+                partition.throttled += whole  # a batch is asked again item by item
+                return owner.throttle(Cause.KEY_RANGE, write=True)
             lacks[owner] = lacks.get(owner, 0.0) + _lack(partition.write, units, whole=whole)
         return self._back_pressure(totals, lacks, indexes, now, whole=whole)
 
@@ -126,7 +126,8 @@ class Gate:
                     cause, after = limit.cause, owed + _lack(limit.bucket, units, whole=whole)
         if before > 0:
             after = max(after, before + 1.0)  # no room for any update: no write at all
-        return cause if after > self._buffer else None
+        # A batch passes at once only if there was room for every item of it in whatever order.
+        return cause if after > (self._buffer if whole else self._buffer - 1.0) else None
 
 
 def _read_refusal(sums: Sums, now: float) -> Throttle | None:
@@ -137,7 +138,9 @@ def _read_refusal(sums: Sums, now: float) -> Throttle | None:
     for partition, (_, tokens, _) in sums.items():
         partition.read.fill(now)
         if not partition.read.holds(tokens, whole=True):
-            return _partition_refusal(partition, partition.owner, write=False)
+            owner: Resource = partition.owner
+            partition.throttled += 1
+            return owner.throttle(Cause.KEY_RANGE, write=False)
     return None
 
 
@@ -164,11 +167,6 @@ def _together(
             verdicts[end - 1] = found
             break
     return verdicts
-
-
-def _partition_refusal(partition: Partition, owner: Resource, *, write: bool) -> Throttle:
-    partition.throttled += 1
-    return owner.throttle(Cause.KEY_RANGE, write=write)
 
 
 def _lack(bucket: Bucket, units: float, *, whole: bool) -> float:

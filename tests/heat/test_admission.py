@@ -129,6 +129,15 @@ def test_back_pressure_refuses_writes_that_do_not_touch_the_index_too() -> None:
     assert not heat.admit("PutItem", put(item("elsewhere")), 1.5).throttles
 
 
+def test_an_item_after_the_one_that_filled_the_buffer_is_refused_in_one_batch_too() -> None:
+    heat = model(settings(index=Throughput(), warm_write=10_000), Parameters(partition_wcu=10))
+    kinds = ["k"] * 20 + [None]  # ten tokens, ten units of buffer, and one that needs no entry
+    items = [item(f"p{n}", kind=kind) for n, kind in enumerate(kinds)]
+    verdicts = heat.admit("BatchWriteItem", batch(*items), 1.0).verdicts
+    assert verdicts[:-1] == [None] * 20
+    assert verdicts[-1] is not None
+
+
 def test_the_index_buffer_holds_what_the_parameters_say() -> None:
     for seconds in (0.0, 1.0, 3.0):
         heat = model(

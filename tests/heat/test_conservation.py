@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from heat import Admission, Heat, Parameters, Resource, Throughput
 from heat.charges import units_of
-from tests.heat.traffic import INDEX, TABLE, batch, item, model, settings
+from tests.heat.traffic import INDEX, TABLE, batch, item, model, put, settings
 
 LIMITS = Parameters(
     partition_wcu=5, partition_rcu=15, on_demand_partitions=2, quota_wcu=30, time_scale=600
@@ -166,6 +166,20 @@ def test_cancelling_gives_back_exactly_what_was_taken(described: Any, steps: Any
     heat.cancel(admission, now)
     after = [resource.meter.total.consumed_write for resource in heat.table(TABLE).resources()]
     assert all(abs(a - b) < 1e-6 for a, b in zip(after, totals, strict=True))
+
+
+@given(TABLES, STEPS)
+def test_a_batch_is_admitted_as_its_items_would_be_one_by_one(described: Any, steps: Any) -> None:
+    batched, single = model(described, LIMITS), model(described, LIMITS)
+    now = 0.0
+    for step in steps:
+        now += step.after
+        if step.operation == "BatchWriteItem":
+            verdicts = batched.admit(step.operation, step.request, now).verdicts
+            puts = [entry["PutRequest"]["Item"] for entry in step.request["RequestItems"][TABLE]]
+            assert verdicts == [single.admit("PutItem", put(one), now).verdicts[0] for one in puts]
+    seen = [heat.snapshot(now)["tables"][TABLE]["partitions"] for heat in (batched, single)]
+    assert seen[0] == seen[1]
 
 
 @given(STEPS)
