@@ -1,5 +1,6 @@
 """What reads have shown of a series lately: how large and how dense its events are, and what throttled."""
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -26,14 +27,30 @@ class Known:
     Attributes:
         item_bytes: mean size of a stored event, by DynamoDB's count.
         per_second: events a second of event time in the range read last; None before the first read.
+        offsets: seconds from the beginning of a range to events of it, a sample in order; empty where none was taken.
+        each: how many events each of the sample stands for.
     """
 
     item_bytes: float = 200.0
     per_second: float | None = None
+    offsets: tuple[float, ...] = ()
+    each: int = 1
 
     def events_in(self, seconds: float) -> float | None:
         """Return how many events a range of so many seconds is expected to hold, None where nothing is known."""
         return None if self.per_second is None else self.per_second * seconds
+
+    def seconds_for(self, events: float) -> float:
+        """Return in how many seconds from its beginning a range is expected to hold so many events."""
+        if not self.per_second:
+            return math.inf
+        gap = self.each / self.per_second
+        passed = (max(0.0, self.offsets[0] - gap) if self.offsets else 0.0, *self.offsets)
+        whole, part = divmod(events / self.each, 1.0)
+        at = min(int(whole), len(passed) - 1)
+        if at == len(passed) - 1:
+            return passed[at] + (events / self.each - at) * gap
+        return passed[at] + part * (passed[at + 1] - passed[at])
 
 
 def mean_bytes(records: Sequence[Record]) -> float:

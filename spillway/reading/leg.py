@@ -1,5 +1,6 @@
 """One source of a read, from a position on: rounds of requests, within a budget."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -65,6 +66,7 @@ class Leg:
         self.item_bytes = item_bytes
         self.ended: Ended | None = None
         self.least_units = 0.0
+        self._taken = 0
 
     @property
     def upto(self) -> str | None:
@@ -79,14 +81,6 @@ class Leg:
         """The streams whose last requests failed."""
         return [stream for stream in self.merge.streams if stream.failure is not None]
 
-    def probe(self, remaining: int) -> Stream | None:
-        """Fetch one partition alone, a round of its own, to see what the others will be like; None where none is due."""
-        due = self._affordable(self._due(remaining)[:1])
-        if not due:
-            return None
-        self._fetch(due)
-        return due[0][0]
-
     def runs(self, remaining: Callable[[], int]) -> Iterator[list[Record]]:
         """Yield the records that became final, round by round; some rounds give none."""
         while self.merge.streams:
@@ -96,11 +90,22 @@ class Leg:
                 return
             if due:
                 self._fetch(due)
-            yield self.merge.take()
+            run = self.merge.take()
+            self._taken += len(run)
+            yield run
             self.ended = self._why_end()
             if self.ended is not None:
                 return
+            self.merge.open(self._bounds_needed(remaining()))
         self.ended = Ended.WHOLE
+
+    def _bounds_needed(self, remaining: int) -> int:
+        """Return how many bounds to open next: those expected to hold what remains, at most as many as before.
+
+        So where a range turns out sparse each round opens twice as many, and where it turns out dense few are in vain.
+        """
+        opened = self.merge.opened
+        return min(opened, math.ceil(remaining * opened / max(1, self._taken)))
 
     def _why_end(self) -> Ended | None:
         if self.upto is None:

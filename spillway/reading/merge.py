@@ -15,16 +15,17 @@ from spillway.reading.stream import Record, Stream
 __all__ = ["Merge"]
 
 _sort_key = itemgetter(0)
-_MOST_AHEAD: Final = 64  # bounds opened at once while a range turns out sparse
+_MOST_AHEAD: Final = 64
 
 
 class Merge:
     """The partitions of one source, in one order. `partitions` come in the order of their bounds.
 
-    `ahead` is how many bounds to open at once. While rounds end without a record, each opens twice as many as the last.
+    `ahead` is how many bounds to open at first.
 
     Attributes:
-        streams: those open; none where all is given out. Whoever uses the merge fetches them, then takes.
+        opened: how many bounds were opened.
+        streams: those open; none where all is given out. Whoever uses the merge fetches them, takes, then opens.
         upto: all records up to here were taken, in the order of the read; None where nothing is left.
     """
 
@@ -38,15 +39,13 @@ class Merge:
     ) -> None:
         self._waiting = _Waiting(partitions, open_stream)
         self._descending = descending
-        self._usual = self._ahead = min(max(1, ahead), _MOST_AHEAD)
-        self.streams = self._waiting.open_next(self._ahead)
+        self.opened = 0
+        self.streams: list[Stream] = []
+        self.open(ahead)
         self.upto = self._first(*(stream.reached for stream in self.streams))
 
     def take(self) -> list[Record]:
-        """Remove and return the records that are final after a round, in order; copies of an event are adjacent.
-
-        Opens what comes next where nothing open is left to fetch before it.
-        """
+        """Remove and return the records that are final after a round, in order; copies of an event are adjacent."""
         frontier = self._first(*(each.reached for each in self.streams if not each.exhausted))
         run: list[Record] = []
         for stream in self.streams:
@@ -54,10 +53,16 @@ class Merge:
         run.sort(key=_sort_key, reverse=self._descending)
         self.upto = self._first(frontier, self._waiting.bound)
         self.streams = [each for each in self.streams if each.buffer or not each.exhausted]
-        self._ahead = self._usual if run else min(_MOST_AHEAD, self._ahead * 2)
-        if not any(each.holds_up for each in self.streams):
-            self.streams += self._waiting.open_next(self._ahead)
         return run
+
+    def open(self, bounds: int) -> None:
+        """Open the partitions of the next bounds, at most 64, where nothing open is left to fetch before them."""
+        if any(each.holds_up for each in self.streams):
+            return
+        for _ in range(min(max(1, bounds), _MOST_AHEAD)):
+            opened = self._waiting.open_next()
+            self.opened += bool(opened)
+            self.streams += opened
 
     def _final(self, buffer: list[Record], frontier: str | None) -> int:
         """Return how many buffered records nothing still to be fetched can come before."""
@@ -95,12 +100,11 @@ class _Waiting:
         """Where the next closed partition may begin, None where none is left."""
         return None if self._next is None else self._next.bound
 
-    def open_next(self, groups: int) -> list[Stream]:
-        """Open the partitions of the next `groups` bounds."""
+    def open_next(self) -> list[Stream]:
+        """Open the partitions of the next bound."""
         opened = []
-        for _ in range(groups):
-            bound = self.bound
-            while self._next is not None and self._next.bound == bound:
-                opened.append(self._open(self._next))
-                self._next = next(self._partitions, None)
+        bound = self.bound
+        while self._next is not None and self._next.bound == bound:
+            opened.append(self._open(self._next))
+            self._next = next(self._partitions, None)
         return opened

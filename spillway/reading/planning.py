@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from spillway.keys import Bucket
 from spillway.layouts.model import Layout
 from spillway.reading.experience import Known
 from spillway.reading.fanout import BUCKET_SPAN, shards_meeting
 from spillway.reading.limits import UNIT_BYTES, limit_for
 from spillway.reading.query import ReadQuery, Source
+from spillway.reading.spent import Spent
 from spillway.timestamps import to_epoch
 
 __all__ = ["Estimate", "Plan", "estimated", "planned", "read_units"]
@@ -18,6 +18,7 @@ __all__ = ["Estimate", "Plan", "estimated", "planned", "read_units"]
 _UNSEEN_BUCKETS: Final = (
     2  # of a series of which nothing is known: the walk is given up where they turn out empty
 )
+_CAUTION: Final = 2.0
 _PAGE_BYTES: Final = 1_000_000  # that one Query reads at most
 _SOURCES: Final = (Source.TABLE, Source.INDEX)
 _REQUEST: Final = (
@@ -63,6 +64,12 @@ class Plan:
         """What the chosen way is expected to cost."""
         return self.estimates[self.source]
 
+    def after(self, spent: Spent) -> "Plan":
+        """Return the plan of a read that has spent something beforehand."""
+        so_far = self.estimate
+        total = Estimate(so_far.requests + spent.requests, so_far.read_units + spent.read_units)
+        return replace(self, estimates={**self.estimates, self.source: total})
+
 
 def planned(  # noqa: PLR0913  all that a plan rests on
     layout: Layout,
@@ -89,7 +96,7 @@ def planned(  # noqa: PLR0913  all that a plan rests on
         estimates,
         may_switch=free and len(estimates) == len(_SOURCES),
         most_requests=estimates[Source.TABLE].requests if walks else math.inf,
-        ahead=math.ceil(_buckets_needed(layout, query, wanted, known) - 1),
+        ahead=_buckets_needed(layout, query, wanted, known) - 1,
     )
 
 
@@ -98,17 +105,25 @@ def _choice(
 ) -> tuple[Source, str]:
     if query.source is not Source.AUTO:
         return query.source, "asked for"
-    if query.consistent:
-        return Source.TABLE, "an index has no consistent reads"
-    if query.sharding_key is not None:
-        return Source.TABLE, "only the table's shards know sharding keys"
-    if Source.INDEX not in estimates:
-        return Source.TABLE, "the index holds no payloads"
+    reason = _bound_to_table(query, estimates)
+    if reason is not None:
+        return Source.TABLE, reason
     if avoided is not None:
         other = Source.INDEX if avoided is Source.TABLE else Source.TABLE
         return other, f"the {avoided} throttles"
-    cheapest = min(estimates, key=lambda source: (estimates[source].weight, source is Source.INDEX))
-    return cheapest, "cheapest by the estimates"
+    # Buckets may be emptier than expected, as at night; shards, by hashing, are not.
+    if _CAUTION * estimates[Source.INDEX].weight < estimates[Source.TABLE].weight:
+        return Source.INDEX, "cheapest by the estimates"
+    return Source.TABLE, "cheapest by the estimates"
+
+
+def _bound_to_table(query: ReadQuery, estimates: Mapping[Source, Estimate]) -> str | None:
+    """Return why only the table can serve a read, None where the index can as well."""
+    if query.consistent:
+        return "an index has no consistent reads"
+    if query.sharding_key is not None:
+        return "only the table's shards know sharding keys"
+    return None if Source.INDEX in estimates else "the index holds no payloads"
 
 
 def estimated(
@@ -151,32 +166,39 @@ def _from_index(layout: Layout, query: ReadQuery, wanted: int, known: Known) -> 
     held = known.events_in(_seconds(query))
     events = wanted if held is None else min(wanted, held)
     requests = max(1.0, buckets * width)
-    units = read_units(events / requests * known.item_bytes, consistent=False)
+    fetched = events + 0.5 * events / max(1.0, buckets)  # of the last bucket more than is wanted
+    units = read_units(fetched / requests * known.item_bytes, consistent=False)
     return Estimate(requests, requests * units)
 
 
-def _buckets_needed(layout: Layout, query: ReadQuery, wanted: int, known: Known) -> float:
+def _buckets_needed(layout: Layout, query: ReadQuery, wanted: int, known: Known) -> int:
     """Return how many buckets hold the next `wanted` events, all of the range where it holds fewer."""
-    epochs = layout.meeting(query.start, query.end)
+    sizes = {epoch.bucket for epoch in layout.meeting(query.start, query.end)}
+    all_of_it = sum(_buckets_between(query.start, query.end, BUCKET_SPAN[size]) for size in sizes)
     seconds = _seconds(query)
-    all_of_it = sum(1 + seconds / BUCKET_SPAN[size] for size in _sizes(layout, query)) * bool(
-        epochs
-    )
     held = known.events_in(seconds)
     if held is None:
-        return min(all_of_it, _UNSEEN_BUCKETS)  # the first two, one after the other
-    return min(all_of_it, 1 + all_of_it * wanted / held) if held else all_of_it
+        return min(all_of_it, _UNSEEN_BUCKETS)
+    if held <= wanted:
+        return all_of_it
+    # The first bucket is met in its midst; each size is walked by itself.
+    share = min(1.0, known.seconds_for(wanted) / seconds)
+    return min(all_of_it, math.ceil(0.5 * len(sizes) + all_of_it * share))
 
 
-def _sizes(layout: Layout, query: ReadQuery) -> set[Bucket]:
-    return {epoch.bucket for epoch in layout.meeting(query.start, query.end)}
+def _buckets_between(start: str, end: str, span: float) -> int:
+    return math.ceil(to_epoch(end) / span) - math.floor(to_epoch(start) / span)
 
 
 def _seconds(query: ReadQuery) -> float:
     return to_epoch(query.end) - to_epoch(query.start)
 
 
-def read_units(items_bytes: float, *, consistent: bool) -> float:
-    """Return the read units that a Query of about so many bytes costs: each started 4 KB half a unit, 1 if consistent."""
-    started = max(1.0, items_bytes / UNIT_BYTES + (0.5 if items_bytes > UNIT_BYTES else 0.0))
-    return started * (1.0 if consistent else 0.5)
+def read_units(items_bytes: float, *, consistent: bool, sure: bool = False) -> float:
+    """Return the read units that a Query of about so many bytes costs: each started 4 KB half a unit, 1 if consistent.
+
+    Where the bytes are not `sure`, half of the last 4 KB are taken to be filled.
+    """
+    pages = items_bytes / UNIT_BYTES
+    started = math.ceil(pages) if sure or pages <= 1 else pages + 0.5
+    return max(1.0, started) * (1.0 if consistent else 0.5)

@@ -5,7 +5,6 @@ when the one it reads throttles, or has cost as much as the other would have.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Final
@@ -39,7 +38,7 @@ class Scan:
     """A read of a range from a cursor on; used once.
 
     `wanted` is how many events the caller will take, None for all; the partitions' limits are chosen by it. With
-    `explain` one partition is read before the others, so that the estimate rests on what it shows.
+    `explain` one shard is read before the others, so that the estimate rests on what it shows, unless units are bounded.
 
     Attributes:
         spent: what it has cost so far.
@@ -90,6 +89,8 @@ class Scan:
         layout = self._begin(work)
         if layout is None:
             return
+        if self._explain and self._budget.read_units is None:
+            self._probe(layout, work)
         self.plan = self._planned(layout, work.query)
         try:
             yield from self._legs(layout, work, self.plan)
@@ -134,7 +135,7 @@ class Scan:
         return limit_for(self._remaining() / max(1, partitions), partitions, free)
 
     def _planned(self, layout: Layout, query: ReadQuery) -> Plan:
-        return planned(
+        plan = planned(
             layout,
             query,
             self._remaining(),
@@ -142,6 +143,8 @@ class Scan:
             index_usable=self._sources.index_has_payload,
             avoided=self._sources.experience.avoided(query.series),
         )
+        # What a probe has read of the table is a part of the table's estimate.
+        return plan.after(self.spent) if plan.source is Source.INDEX else plan
 
     def _remaining(self) -> int:
         return _STREAMED if self._wanted is None else max(1, self._wanted - self._given)
@@ -149,31 +152,32 @@ class Scan:
     def _legs(self, layout: Layout, work: Work, plan: Plan) -> Iterator[list[Record]]:
         source = plan.source
         self._requests.switchable = plan.may_switch
-        leg = self._leg(layout, work, plan, source)
+        leg = self._leg(layout, work, plan, source, plan.most_requests)
         begin = leg.upto
-        if self._explain:
-            self._probe(leg, layout, work.query, plan)
         while True:
             yield from self._unexpired(leg, layout)
             if not self._switches(leg):
                 break
             source, work = _OTHER[source], self._work()
-            self._requests.switchable = False
+            self._requests.switchable = leg.ended is Ended.GIVEN_UP
+            self._started.clear()
             leg = self._leg(layout, work, plan, source)
         if leg.ended is not Ended.WHOLE:
             if leg.upto == begin and not self._given:
                 _raise_for(leg)
             self._leave_off(leg)
 
-    def _leg(self, layout: Layout, work: Work, plan: Plan, source: Source) -> Leg:
+    def _leg(
+        self, layout: Layout, work: Work, plan: Plan, source: Source, most_requests: float = inf
+    ) -> Leg:
         merge = Merge(
             partitions_of(layout, work.query, source),
             partial(self._open, work),
             descending=work.query.descending,
             ahead=plan.ahead,
         )
-        most = plan.most_requests if self._requests.switchable else inf
-        return Leg(work, source, merge, item_bytes=self._known.item_bytes, most_requests=most)
+        size = self._known.item_bytes
+        return Leg(work, source, merge, item_bytes=size, most_requests=most_requests)
 
     def _open(self, work: Work, partition: Partition) -> Stream:
         started = self._started.pop(partition.key, None)
@@ -186,13 +190,18 @@ class Scan:
             begin = (min if work.query.descending else max)(begin, work.after)
         return Stream(self._requests.to(source), template, partition, begin)
 
-    def _probe(self, leg: Leg, layout: Layout, query: ReadQuery, plan: Plan) -> None:
-        """Read one partition first, and estimate by what it shows."""
-        stream = leg.probe(self._remaining())
-        if stream is not None and stream.failure is None:
-            self._known = shown_by(stream, query, layout, self._known)
-            leg.item_bytes = self._known.item_bytes
-            self.plan = replace(plan, estimates=self._planned(layout, query).estimates)
+    def _probe(self, layout: Layout, work: Work) -> None:
+        """Read one of the table's shards first, since hashing makes all alike; the merge goes on with what it has."""
+        shards = list(partitions_of(layout, work.query, Source.TABLE))
+        if not shards:
+            return
+        stream = self._open(work, shards[0])
+        self._requests.switchable = True  # a probe that throttles is not worth a wait
+        self.spent.begin_round()
+        stream.fetch(self._first_limit(len(shards)))
+        if stream.failure is None:
+            self._known = shown_by(stream, work.query, len(shards), self._known)
+            self._started[stream.partition.key] = stream
 
     def _unexpired(self, leg: Leg, layout: Layout) -> Iterator[list[Record]]:
         now = self._sources.runtime.now()

@@ -56,6 +56,7 @@ def test_a_merge_is_the_sorted_union(parts: list[set[str]], page: int, order: st
             if stream.holds_up:
                 stream.fetch(page)
         merged += [record.sort_key for record in merge.take()]
+        merge.open(1)
     assert merged == sorted((key for part in parts for key in part), reverse=descending)
 
 
