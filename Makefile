@@ -62,6 +62,14 @@ validate-heat: setup ## Print every published measurement of DynamoDB beside the
 heat-sensitivity: setup ## Print how the same outcomes react to each assumption that nobody outside AWS knows (about 15 minutes)
 	$(PY) -m heat.validation --sensitivity
 
+.PHONY: heat-generations
+heat-generations: setup ## One skewed workload on each generation of DynamoDB's design: what each step cured
+	$(PY) -m heat.generations
+
+.PHONY: heat-figures
+heat-figures: setup ## Draw the figures of docs/heat.md
+	$(PY) -m heat.figures docs/figures
+
 .PHONY: lint
 lint: setup ## Formatting, types, import contracts
 	$(PY) -m ruff format --check .

@@ -1,7 +1,7 @@
 """The generations of DynamoDB's design as modes, in the order in which each was added."""
 
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 from heat.generations.assumptions import Assumptions
 from heat.generations.current import HeatTable
@@ -22,10 +22,25 @@ class Generation(Enum):
     SPLIT_FOR_CONSUMPTION = "split for consumption"
     ON_DEMAND = "on-demand"
 
+    @property
+    def adds(self) -> str:
+        """What is new in it, in a few words."""
+        return _ADDS[self]
+
     def includes(self, other: "Generation") -> bool:
         """Say whether this design came with or after another."""
         order = list(Generation)
         return order.index(self) >= order.index(other)
+
+
+_ADDS: Final = {
+    Generation.EQUAL_DIVISION: "each partition has its share of the table's throughput",
+    Generation.BURSTING: "a partition spends what it left unused, up to five minutes of it",
+    Generation.ADAPTIVE_CAPACITY: "throttled partitions get what the others leave unused",
+    Generation.GLOBAL_ADMISSION: "any partition spends the whole table's tokens",
+    Generation.SPLIT_FOR_CONSUMPTION: "hot partitions are split where the traffic is",
+    Generation.ON_DEMAND: "nothing is provisioned: today's DynamoDB",
+}
 
 
 class GenerationTable(Protocol):

@@ -1,4 +1,4 @@
-"""Running a workload on a generation, and what is kept of it: by phase, and by half minute and partition."""
+"""Running a workload on a generation, and what is kept of it: by phase, and by minute and partition."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from heat.partitions import Position
 
 __all__ = ["SAMPLE_SECONDS", "Run", "Sample", "Tally", "run", "run_all"]
 
-SAMPLE_SECONDS: Final = 30.0
+SAMPLE_SECONDS: Final = 60.0
 """How often a run's rates are noted."""
 
 
@@ -37,11 +37,16 @@ class Tally:
 
 @dataclass(slots=True)
 class Sample:
-    """Half a minute from `at` on: units in all, and those accepted by each partition's first position."""
+    """A minute from `at` on: units in all, and of each partition, by its first position."""
 
     at: float
     tally: Tally
-    accepted: dict[Position, float]
+    partitions: dict[Position, Tally]
+
+    def of(self, low: Position) -> Tally:
+        """Return the tally of the partition that holds a position."""
+        starts = sorted(self.partitions)
+        return self.partitions[starts[bisect_right(starts, low) - 1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +78,19 @@ class Run:
     @property
     def partitions(self) -> tuple[int, int]:
         """Partitions in the first sample and in the last."""
-        return len(self.samples[0].accepted), len(self.samples[-1].accepted)
+        return len(self.samples[0].partitions), len(self.samples[-1].partitions)
+
+    def by_partition(self) -> list[list[Tally]]:
+        """Return a row of tallies, one a sample, for each partition that there was at the end.
+
+        Before a split, both rows show the parent's: the same object.
+        """
+        rows = sorted(self.samples[-1].partitions)
+        return [[sample.of(low) for sample in self.samples] for low in rows]
 
     def rates(self) -> list[list[float]]:
-        """Return units a second by partition and sample, a row for each partition there was at the end.
-
-        Before a split its rows show the parent's rate.
-        """
-        rows = sorted(self.samples[-1].accepted)
-        return [[_rate_at(sample, low) for sample in self.samples] for low in rows]
+        """Return the units a second that were accepted, as `by_partition`."""
+        return [[tally.accepted / SAMPLE_SECONDS for tally in row] for row in self.by_partition()]
 
 
 def run(
@@ -101,11 +110,13 @@ def run(
             table.advance(at)
             sample = _sample(sample.at + SAMPLE_SECONDS, table)
         admitted = table.put(ask, at)
-        result.phases[phase].count(ask.units, admitted=admitted)
-        sample.tally.count(ask.units, admitted=admitted)
-        if admitted:
-            low = table.partitions.find(ask.key, ask.sort).low
-            sample.accepted[low] = sample.accepted.get(low, 0.0) + ask.units
+        low = table.partitions.find(ask.key, ask.sort).low
+        for tally in (
+            result.phases[phase],
+            sample.tally,
+            sample.partitions.setdefault(low, Tally()),
+        ):
+            tally.count(ask.units, admitted=admitted)
     result.samples.append(sample)
     return result
 
@@ -116,9 +127,4 @@ def run_all(generations: Iterable[Generation] = Generation, *, seed: int = 0) ->
 
 
 def _sample(at: float, table: GenerationTable) -> Sample:
-    return Sample(at, Tally(), {partition.low: 0.0 for partition in table.partitions})
-
-
-def _rate_at(sample: Sample, low: Position) -> float:
-    starts = sorted(sample.accepted)
-    return sample.accepted[starts[bisect_right(starts, low) - 1]] / SAMPLE_SECONDS
+    return Sample(at, Tally(), {partition.low: Tally() for partition in table.partitions})
