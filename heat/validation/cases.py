@@ -4,6 +4,7 @@ from typing import Final
 
 from heat.validation import (
     capacity_units,
+    earlier_designs,
     first_partitions,
     heat_splits,
     partition_limits,
@@ -21,6 +22,7 @@ CASES: Final[tuple[Case, ...]] = tuple(
             *table_limits.CASES,
             *heat_splits.CASES,
             *capacity_units.CASES,
+            *earlier_designs.CASES,
         ),
         key=lambda case: case.number.zfill(3),
     )
