@@ -11,7 +11,7 @@ import pytest
 
 from local.demo.flights import FLIGHTS_FILE, read_flights
 from local.engine import Engine
-from spillway import AggregateRow, Event, EventStore
+from spillway import AggregateRow, Event, EventStore, Settings
 from tests.support.clients import client_with
 from tests.support.engine_tables import create_tables
 
@@ -38,9 +38,9 @@ def _events(airport: str) -> Iterator[Event]:
 def store(engine: Engine) -> Iterator[EventStore]:
     client = client_with(engine.url, max_pool_connections=16)
     events, layouts = create_tables(client, "aggregated")
-    store = EventStore(client, table=events, layouts=layouts)
     for airport, shards in SHARDS.items():
-        store.set_layout(airport, shards=shards)
+        settings = Settings(shards=shards)
+        store = EventStore(client, table=events, layouts=layouts, settings=settings)
         written = _events(airport)
         while batch := list(itertools.islice(written, 1_000)):
             assert store.write(batch).accepted == len(batch)
