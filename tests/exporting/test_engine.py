@@ -74,7 +74,7 @@ def test_each_mode_gives_each_event_once_over_pages_copies_and_growth(
     _store(client, tables, grown).set_layout("ORD", shards=4)
     _store(client, tables, grown).write(events[::3])  # sent again: copies in other shards
     pages = client.get_paginator("scan").paginate(TableName=tables[0], Select="COUNT")
-    assert sum(page["Count"] for page in pages) > 600
+    assert sum(page["Count"] for page in pages) > 550
     found: list[Event] = []
     cursor = None
     units = 0.0
