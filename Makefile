@@ -69,6 +69,9 @@ heat-generations: setup ## One skewed workload on each generation of DynamoDB's 
 .PHONY: heat-figures
 heat-figures: setup ## Draw the figures of docs/heat.md
 	$(PY) -m heat.figures docs/figures
+.PHONY: bench-cold
+bench-cold: setup ## Measure cold starts of the functions, beside a bare boto3 handler, and the size of the asset
+	$(PY) -m benchmarks.cold
 
 .PHONY: lint
 lint: setup ## Formatting, types, import contracts

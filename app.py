@@ -28,7 +28,8 @@ def main() -> None:
     try:
         context = app.node.try_get_context
         stage = overridden(stage_named(context("stage")), context)
-        assemble(app, stage=stage, code=function_code(app, target=_target(stage)))
+        code = function_code(app, target=_target(stage), with_dax=stage.cache is not None)
+        assemble(app, stage=stage, code=code)
     except (UnknownStageError, OverrideError, BundleError) as error:
         sys.exit(f"error: {error}")
     app.synth()

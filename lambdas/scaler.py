@@ -3,7 +3,6 @@
 from datetime import timedelta
 from typing import Any, Final
 
-import boto3
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -13,7 +12,8 @@ from lambdas.alarms.desk import Desk
 from lambdas.alarms.inbox import Inbox
 from lambdas.alarms.messages import decode
 from lambdas.api.scaling import ScalingLog
-from lambdas.environment import CLIENT, ScalerEnvironment, read_environment_as
+from lambdas.environment import CLIENT, ScalerEnvironment, open_client, read_environment_as
+from lambdas.start import started
 from spillway import Runtime
 from spillway.scaler.opening import ScalerOptions, Tables, open_scaler
 from spillway.scaler.raiser import Bounds
@@ -31,8 +31,8 @@ told = read_environment_as(ScalerEnvironment)
 runtime = Runtime()
 hours = told.shrink_window_hours
 scaler = open_scaler(
-    call_through(boto3.client("dynamodb", config=CLIENT)),
-    CloudWatchView(boto3.client("cloudwatch", config=_CLOUDWATCH), told.table, told.alarm_prefix),
+    call_through(open_client("dynamodb", CLIENT)),
+    CloudWatchView(open_client("cloudwatch", _CLOUDWATCH), told.table, told.alarm_prefix),
     Tables(events=told.table, layouts=told.layouts, usage=told.usage),
     settings=told.settings(),
     options=ScalerOptions(
@@ -55,3 +55,6 @@ def handler(event: Any, context: LambdaContext) -> None:
     metrics.add_metric("Runs", MetricUnit.Count, 1)
     left = context.get_remaining_time_in_millis() / 1_000
     desk.deal_with(decode(event), runtime.monotonic() + left - _MARGIN_SECONDS)
+
+
+started()

@@ -1,6 +1,6 @@
 """The functions' code and dependencies as one folder, built without Docker.
 
-    .build/dependencies-<target>-<hash>/   wheels of requirements.txt, pruned, compiled
+    .build/dependencies-<target>-<hash>/   wheels of the requirements, pruned, compiled
     .build/bundle-<target>-<hash>/         those, and the packages `spillway` and `lambdas`
 
 A hash is made of everything its folder is made of, so an unchanged tree builds, and deploys, nothing.
@@ -18,15 +18,19 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stacks.interpreters import find_python
+from stacks.lazy_packages import PACKAGES as LAZY_PACKAGES
+from stacks.lazy_packages import defer_imports
 from stacks.pruning import prune
 
-__all__ = ["Bundle", "BundleError", "Target", "build_bundle"]
+__all__ = ["WITHOUT_DAX", "WITH_DAX", "Bundle", "BundleError", "Target", "build_bundle"]
 
 PACKAGES: Final = ("spillway", "lambdas")
-REQUIREMENTS: Final = "requirements.txt"
+WITHOUT_DAX: Final = "requirements.txt"
+WITH_DAX: Final = "requirements-dax.txt"  # where functions read through DAX: its client besides
 _BUILD_FOLDER: Final = ".build"
 _KEPT: Final = 4  # builds of one kind and target: another synthesis may still read an older one
-_OWN_SOURCES: Final = ("bundle.py", "interpreters.py", "pruning.py")
+_BUILT_FROM_SOURCE: Final = "amazon-dax-client"  # published without wheels; pure Python
+_OWN_SOURCES: Final = ("bundle.py", "interpreters.py", "lazy_packages.py", "pruning.py")
 
 
 class BundleError(RuntimeError):
@@ -66,7 +70,7 @@ class Bundle(NamedTuple):
     notes: tuple[str, ...]
 
 
-def build_bundle(root: Path, target: Target) -> Bundle:
+def build_bundle(root: Path, target: Target, *, requirements: str = WITHOUT_DAX) -> Bundle:
     """Build the bundle of the tree at `root`, or find it built; BundleError where a step fails.
 
     Writes below `root/.build` only. The first build fetches wheels; later ones need no network until
@@ -74,14 +78,17 @@ def build_bundle(root: Path, target: Target) -> Bundle:
     """
     interpreter = find_python(target.python)
     sources = list(_sources(root))  # read once: a file may change while we work
-    inputs = _dependency_inputs(root, target, compiled=interpreter is not None)
+    inputs = _dependency_inputs(root / requirements, target, compiled=interpreter is not None)
     dependencies_digest = _digest(inputs)
     digest = _digest([("dependencies", dependencies_digest.encode()), *sources])
     build = root / _BUILD_FOLDER
 
     def make_dependencies(folder: Path) -> None:
-        _install(root / REQUIREMENTS, target, folder)
+        _install(root / requirements, target, folder)
         prune(folder)
+        for package in LAZY_PACKAGES:
+            if folder.joinpath(*package.split(".")).is_dir():
+                defer_imports(folder, package)
         _compile(interpreter, folder)
 
     def make_bundle(folder: Path) -> None:
@@ -93,6 +100,7 @@ def build_bundle(root: Path, target: Target) -> Bundle:
             destination = folder / name
             destination.parent.mkdir(parents=True, exist_ok=True)
             destination.write_bytes(content)
+        defer_imports(folder, "spillway")
         _compile(interpreter, *(folder / package for package in PACKAGES))
 
     path = _made(build, f"bundle-{target.name}-", digest, make_bundle)
@@ -109,10 +117,10 @@ def _notes(target: Target, interpreter: Path | None) -> tuple[str, ...]:
 
 
 def _dependency_inputs(
-    root: Path, target: Target, *, compiled: bool
+    requirements: Path, target: Target, *, compiled: bool
 ) -> Iterator[tuple[str, bytes]]:
     yield "target", f"{target.python} {target.platform or sys.platform} {compiled}".encode()
-    yield REQUIREMENTS, (root / REQUIREMENTS).read_bytes()
+    yield requirements.name, requirements.read_bytes()
     for name in _OWN_SOURCES:
         yield name, Path(__file__).with_name(name).read_bytes()
 
@@ -175,8 +183,10 @@ def _install(requirements: Path, target: Target, folder: Path) -> None:
     command += ["--python", sys.executable, "--target", str(folder), "--link-mode", "copy"]
     if target.platform is not None:
         command += ["--python-platform", target.platform, "--python-version", target.python]
-    command += ["--only-binary", ":all:", "--require-hashes", "--no-deps", "-r", str(requirements)]
-    _run(command, "cannot install the functions' dependencies")
+    command += ["--only-binary", ":all:", "--no-binary", _BUILT_FROM_SOURCE]
+    command += ["--require-hashes", "--no-deps", "-r", str(requirements)]
+    # From the project's folder: its build constraints stand in pyproject.toml.
+    _run(command, "cannot install the functions' dependencies", folder=requirements.parent)
 
 
 def _compile(interpreter: Path | None, *folders: Path) -> None:
@@ -189,7 +199,9 @@ def _compile(interpreter: Path | None, *folders: Path) -> None:
         _run(command, "cannot compile the bundle")
 
 
-def _run(command: list[str], failure: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+def _run(command: list[str], failure: str, *, folder: Path | None = None) -> None:
+    done = subprocess.run(  # noqa: S603 - ours
+        command, cwd=folder, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise BundleError(f"{failure}:\n{(done.stderr or done.stdout).strip()}")

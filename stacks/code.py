@@ -7,7 +7,7 @@ from typing import Final
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.bundle import Target, build_bundle
+from stacks.bundle import WITH_DAX, WITHOUT_DAX, Target, build_bundle
 from stacks.config import FUNCTIONS
 
 __all__ = ["AWS", "function_code"]
@@ -17,7 +17,9 @@ _ROOT: Final = Path(__file__).parents[1]
 AWS: Final = Target.aws(python=FUNCTIONS.python, architecture=FUNCTIONS.architecture)
 
 
-def function_code(scope: Construct, *, target: Target = AWS) -> lambda_.Code:
+def function_code(
+    scope: Construct, *, target: Target = AWS, with_dax: bool = False
+) -> lambda_.Code:
     """Return one bundle for all functions, built where it is missing; BundleError where a step fails.
 
     What the user may want to know of it goes to stderr.
@@ -25,7 +27,8 @@ def function_code(scope: Construct, *, target: Target = AWS) -> lambda_.Code:
     # The CLI asks for no bundles where it needs none: `cdk list`, `cdk destroy`.
     if scope.node.try_get_context("aws:cdk:bundling-stacks") == []:
         return lambda_.Code.from_asset(str(_ROOT / "lambdas"))
-    bundle = build_bundle(_ROOT, target)
+    requirements = WITH_DAX if with_dax else WITHOUT_DAX
+    bundle = build_bundle(_ROOT, target, requirements=requirements)
     for note in bundle.notes:
         sys.stderr.write(f"note: {note}\n")
     return lambda_.Code.from_asset(str(bundle.path), asset_hash=bundle.digest)

@@ -179,6 +179,15 @@ def test_a_pruned_sdk_knows_only_the_services_that_functions_use(pruned: Path) -
     assert sum(path.stat().st_size for path in _files(pruned)) < 8_000_000
 
 
+def test_what_a_client_reads_at_a_cold_start_holds_no_documentation(pruned: Path) -> None:
+    models = list((pruned / "botocore" / "data").glob("*/*/service-2.json*"))
+    assert {model.suffix for model in models} == {".json"}
+    assert {model.parts[-3] for model in models} == SERVICES
+    for model in models:
+        assert '"documentation":"' not in model.read_text()
+    assert (pruned / "botocore" / "data" / "endpoints.json").stat().st_size < 60_000
+
+
 @pytest.mark.parametrize("region", ["us-east-1", "eu-central-1", "cn-north-1", "us-gov-west-1"])
 def test_a_pruned_sdk_makes_clients_with_endpoints_paginators_and_errors(
     pruned: Path, region: str

@@ -1,0 +1,1 @@
+"""Cold starts: how long a fresh interpreter takes to import a function and answer its first call."""
