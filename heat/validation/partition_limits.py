@@ -9,7 +9,7 @@ from heat.validation.case import Case, Expected, Figures
 from heat.validation.loads import item, offered, puts, queries
 from heat.validation.trial import TABLE, Trial, table
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "address_queries"]
 
 _MINUTES: Final = 18  # long enough for the first split
 
@@ -22,7 +22,7 @@ def _ascending(trial: Trial) -> Figures:
     return sum(settled) / len(settled), float(len(heat.resource(TABLE).splits))
 
 
-def _queries(random: Random) -> Iterator[dict[str, Any]]:
+def address_queries(random: Random) -> Iterator[dict[str, Any]]:
     """The last address range that begins at or before a random address."""
     while True:
         yield {
@@ -39,7 +39,7 @@ def _queries(random: Random) -> Iterator[dict[str, Any]]:
 
 def _saturated_by_queries(trial: Trial) -> Figures:
     heat = trial.model(table())
-    send = queries(heat, _queries(trial.random()))
+    send = queries(heat, address_queries(trial.random()))
     units = offered(trial, send, 12_000, _MINUTES * 60)
     splits = heat.resource(TABLE).splits
     first = splits[0].at * trial.time / 60 if splits else float(_MINUTES)

@@ -45,11 +45,9 @@ def _loaded(heat: Heat, waiting: deque[Item], at_once: int) -> list[int]:
 
 def _serial_writer(trial: Trial) -> Figures:
     heat = trial.model(table(write=100, read=100))
-    start = 60.0  # the table has been there for a minute
-    throttled = sum(
-        put(heat, [item(f"k{n}")], start + n / 117)[0] is not None for n in range(117 * 17)
-    )
-    return (float(throttled),)
+    send = puts(heat, (item(f"k{n}") for n in count()))
+    offered(trial, send, 117, 17, start=60)  # the table has been there for a minute
+    return (heat.resource(TABLE).meter.total.refused_write,)
 
 
 def _uuids(random: Random) -> Iterator[Item]:
