@@ -1,7 +1,7 @@
 """What a published case is: its input, its source, and the outcome with the tolerance it was given."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isclose
 from typing import Self
 
@@ -51,7 +51,7 @@ class Case:
     """A published case. `run` gives the model's figures of one trial, in the order of `expected`.
 
     `limits` and `time` scale a case that would take hours: see `Trial`. A case in which chance decides
-    has `seeds` trials.
+    has `seeds` trials. With the limits at `quick` it takes a second or two.
     """
 
     number: str
@@ -62,6 +62,11 @@ class Case:
     seeds: int = 1
     limits: float = 1.0
     time: float = 1.0
+    quick: float = 0.1
+
+    def quickly(self) -> "Case":
+        """Return the same at its quick scale."""
+        return replace(self, limits=min(self.limits, self.quick))
 
     def trial(self, parameters: Parameters, seed: int) -> Trial:
         """Return a trial at this case's scale."""

@@ -109,6 +109,7 @@ CASES: Final = (
         ),
         seeds=20,
         limits=0.02,
+        quick=0.01,
     ),
     Case(
         number="10",

@@ -58,6 +58,7 @@ CASES: Final = (
             Expected.exactly("splits", 0),
         ),
         limits=0.05,
+        quick=0.01,
     ),
     Case(
         number="5",
@@ -71,5 +72,6 @@ CASES: Final = (
         ),
         seeds=10,
         limits=0.02,
+        quick=0.01,
     ),
 )
