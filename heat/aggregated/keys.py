@@ -59,8 +59,4 @@ class Keys:
         """Return where they lie in a table or an index; without a sort key each key is one item."""
         if sortable:
             return self._spots
-        return tuple(
-            spot if isinstance(spot, Arc | OneItem) else OneItem(spot.hash, spot.share)
-            for spot in self._spots
-            if isinstance(spot, Arc | OneItem | Collection | Growing)
-        )
+        return tuple(spot.unsorted() for spot in self._spots)

@@ -31,6 +31,10 @@ class Spot(Protocol):
         """Return the position of one of its units, at random."""
         ...
 
+    def unsorted(self) -> "Spot":
+        """Return it for a table without a sort key, where a key is one item."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Arc:
@@ -54,6 +58,10 @@ class Arc:
     def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
         """Return the position of one of its keys."""
         return (random.randrange(self.low, self.high),)
+
+    def unsorted(self) -> Spot:
+        """Return it as it is."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,10 @@ class Collection:
         """Return the position of one of its items."""
         return (self.hash, random.uniform(self.low, self.high))
 
+    def unsorted(self) -> Spot:
+        """Return the key as one item."""
+        return OneItem(self.hash, self.share)
+
 
 @dataclass(frozen=True, slots=True)
 class Growing:
@@ -96,6 +108,10 @@ class Growing:
         """Return the position of the latest item."""
         return (self.hash, now)
 
+    def unsorted(self) -> Spot:
+        """Return the key as one item."""
+        return OneItem(self.hash, self.share)
+
 
 @dataclass(frozen=True, slots=True)
 class OneItem:
@@ -111,3 +127,7 @@ class OneItem:
     def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
         """Return its position."""
         return (self.hash, _ANY)
+
+    def unsorted(self) -> Spot:
+        """Return it as it is."""
+        return self
