@@ -46,6 +46,10 @@ bench: setup ## Measure writes and reads side by side with their peers
 	$(PY) -m benchmarks.write
 	$(PY) -m benchmarks.read
 
+.PHONY: bench-export
+bench-export: setup ## Measure the three kinds of export against ordered pages and plain boto3
+	$(PY) -m benchmarks.export
+
 .PHONY: bench-heat
 bench-heat: setup ## Measure in virtual time how fast layouts follow heat (about 15 minutes)
 	$(PY) -m benchmarks.heat $(if $(SEEDS),--seeds $(SEEDS))
