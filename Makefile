@@ -73,6 +73,7 @@ heat-generations: setup ## One skewed workload on each generation of DynamoDB's 
 .PHONY: heat-figures
 heat-figures: setup ## Draw the figures of docs/heat.md
 	$(PY) -m heat.figures docs/figures
+
 .PHONY: bench-cold
 bench-cold: setup ## Measure cold starts of the functions, beside a bare boto3 handler, and the size of the asset
 	$(PY) -m benchmarks.cold
@@ -83,6 +84,22 @@ lint: setup ## Formatting, types, import contracts
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports
+
+.PHONY: deploy
+deploy: setup ## Deploy STAGE=dev or prod to AWS; says first what it will do
+	@$(PY) -m deploy deploy $(STAGE)
+
+.PHONY: diff
+diff: setup ## Show what deploying STAGE=… would change
+	@$(PY) -m deploy diff $(STAGE)
+
+.PHONY: destroy
+destroy: setup ## Delete STAGE=… with its data, once you have typed its name; refuses prod
+	@$(PY) -m deploy destroy $(STAGE)
+
+.PHONY: bootstrap
+bootstrap: setup ## Prepare the account and region for the CDK, once
+	@$(PY) -m deploy bootstrap $(or $(STAGE),dev)
 
 .PHONY: pins
 pins: ## Compile the pinned requirements from pyproject.toml

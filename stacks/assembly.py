@@ -8,6 +8,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from stacks.cache import CacheStack
 from stacks.config import Stage
+from stacks.names import stack_name
 from stacks.service import ServiceStack
 from stacks.storage import StorageStack
 
@@ -23,22 +24,19 @@ class Stacks(NamedTuple):
 
 
 def assemble(app: App, *, stage: Stage, code: lambda_.Code) -> Stacks:
-    """Add the stacks of one stage to the app; its synthesis fails where cdk-nag finds a fault.
-
-    The stage is part of every stack's name, so that stages can share an account and a region.
-    """
-    storage = StorageStack(app, f"Spillway-{stage.name}-storage", stage=stage)
+    """Add the stacks of one stage to the app; its synthesis fails where cdk-nag finds a fault."""
+    storage = StorageStack(app, stack_name(stage, "storage"), stage=stage)
     cache = None
     if stage.cache is not None:
         cache = CacheStack(
             app,
-            f"Spillway-{stage.name}-cache",
+            stack_name(stage, "cache"),
             stage=stage,
             cache=stage.cache,
             storage=storage,
         )
     service = ServiceStack(
-        app, f"Spillway-{stage.name}-service", stage=stage, storage=storage, cache=cache, code=code
+        app, stack_name(stage, "service"), stage=stage, storage=storage, cache=cache, code=code
     )
     Tags.of(app).add("project", "spillway")
     Tags.of(app).add("stage", stage.name)

@@ -1,0 +1,57 @@
+"""Commands: `python -m deploy deploy|diff|destroy|bootstrap [STAGE]`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+import boto3
+
+from stacks.interpreters import find_node
+
+_NODE = find_node()
+if _NODE is not None:
+    os.environ.setdefault("JSII_NODE", str(_NODE))
+
+# Importing stages imports aws_cdk, which starts Node, so the choice of Node stands above.
+from deploy.account import Account, find_account  # noqa: E402
+from deploy.commands import COMMANDS, Tools, chosen_stage  # noqa: E402
+from deploy.errors import DeployError  # noqa: E402
+from deploy.toolkit import run_cdk  # noqa: E402
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: the CDK's, or 1 where something is missing."""
+    parser = argparse.ArgumentParser(prog="python -m deploy", description=__doc__)
+    parser.add_argument("command", choices=COMMANDS)
+    parser.add_argument("stage", nargs="?", default="")
+    given = parser.parse_args(arguments)
+    tools = Tools(_find_account, run_cdk, _say, _ask, os.environ)
+    try:
+        stage = chosen_stage(given.stage, given.command)
+        return COMMANDS[given.command](stage, tools)
+    except DeployError as error:
+        sys.stderr.write(f"{given.command}: {error}\n")
+        return 1
+
+
+def _find_account() -> Account:
+    return find_account(boto3.Session(region_name=os.environ.get("AWS_REGION")))
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()  # before what the CDK prints
+
+
+def _ask(question: str) -> str:
+    try:
+        return input(question)
+    except EOFError:
+        return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""The account that would be deployed to: whether its credentials work, and whether the CDK was there before."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from deploy.errors import DeployError
+
+__all__ = ["Account", "find_account"]
+
+_TOOLKIT: Final = "CDKToolkit"  # the stack that `cdk bootstrap` makes
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where stacks go. `session` is a boto3 session."""
+
+    number: str
+    region: str
+    session: Any
+
+    def __str__(self) -> str:
+        """Return it as the CDK writes it."""
+        return f"aws://{self.number}/{self.region}"
+
+    def is_bootstrapped(self) -> bool:
+        """Tell whether the CDK has its bucket and roles here."""
+        return self.has_stack(_TOOLKIT)
+
+    def has_stack(self, name: str) -> bool:
+        """Tell whether a stack exists; DeployError where AWS does not say."""
+        try:
+            self.session.client("cloudformation").describe_stacks(StackName=name)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ValidationError":  # "does not exist"
+                return False
+            raise DeployError(f"CloudFormation refuses to describe {name}: {error}") from error
+        except BotoCoreError as error:
+            raise DeployError(f"CloudFormation does not answer: {error}") from error
+        return True
+
+
+def find_account(session: Any) -> Account:
+    """Return the account and region that the credentials lead to; DeployError where they lead nowhere."""
+    region = session.region_name
+    if not region:
+        raise DeployError(
+            "no region: choose one, such as AWS_REGION=eu-central-1, or `aws configure set region …`"
+        )
+    try:
+        number = session.client("sts").get_caller_identity()["Account"]
+    except (BotoCoreError, ClientError) as error:
+        raise DeployError(
+            f"no usable AWS credentials ({error}). Log in, such as by `aws sso login` or"
+            " `aws configure`, or name a profile: AWS_PROFILE=…"
+        ) from error
+    return Account(str(number), str(region), session)
