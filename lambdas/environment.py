@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from typing import Any, Final, Literal, TypeVar
@@ -92,6 +93,12 @@ class ScalerEnvironment(Environment, frozen=True, kw_only=True):
     shrink_window_hours: float
     most_warm_write_units: int
     most_provisioned_write_units: int
+
+    def settings(self) -> Settings:
+        """Return the settings of the store; `grow` is about writers alone."""
+        settings = Environment.settings(self)
+        growth = replace(settings.growth, policy=GrowthPolicy.DEMAND)
+        return replace(settings, growth=growth)
 
 
 AnyEnvironment = TypeVar("AnyEnvironment", bound=Environment)

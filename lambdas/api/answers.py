@@ -112,20 +112,21 @@ def escaped_text_size(text: str) -> int:
     return len(json.dumps(text))
 
 
-def answer_page(page: Page) -> Response[Any]:
-    """Answer a page of events."""
+def answer_page(page: Page, *, explained: bool = False) -> Response[Any]:
+    """Answer a page of events, with its plan and cost where that was asked for."""
     events = ",".join(event_text(page.series, record) for record in page.records)
     cursor = "null" if page.cursor is None else _json(page.cursor)
     return answer_json(
-        HTTPStatus.OK, f'{{"events":[{events}],"cursor":{cursor},{_how_it_ended(page)}}}'
+        HTTPStatus.OK,
+        f'{{"events":[{events}],"cursor":{cursor},{_how_it_ended(page, explained=explained)}}}',
     )
 
 
-def _how_it_ended(page: Page) -> str:
+def _how_it_ended(page: Page, *, explained: bool) -> str:
     parts: dict[str, Any] = {"complete": page.complete}
     if not page.complete:
         parts |= {"reason": page.reason, "missing": [_missing(each) for each in page.missing]}
-    if page.explanation is not None:
+    if explained:
         parts["explain"] = _explanation(page.explanation)
     return msgspec.json.encode(parts).decode()[1:-1]
 

@@ -26,6 +26,7 @@ def read_page(store: EventStore, raw_query: str, seconds: float) -> Response[Any
     """Answer one page of a series' range, within so many seconds."""
     given = Parameters(raw_query, PAGE_PARAMETERS)
     series = given.text("series")
+    explained = given.flag("explain", default=False)
     page = store.read(
         series,
         given.time("from"),
@@ -38,10 +39,10 @@ def read_page(store: EventStore, raw_query: str, seconds: float) -> Response[Any
         read=given.text("read", "auto"),
         measure=partial(escaped_size, series),
         max_rcu=given.decimal("max_rcu"),
-        explain=given.flag("explain", default=False),
+        explain=explained,
         timeout=seconds,
     )
-    return answer_page(page)
+    return answer_page(page, explained=explained)
 
 
 def read_event(store: EventStore, raw_query: str) -> Response[Any]:
