@@ -10,6 +10,7 @@ from spillway import Event, keys
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_dynamodb.type_defs import KeySchemaElementTypeDef
 
 KeyType = Literal["HASH", "RANGE"]
 
@@ -37,24 +38,36 @@ def arguments(url: str) -> dict[str, Any]:
     }
 
 
-def create_tables(client: "DynamoDBClient", events: str = EVENTS) -> None:
-    """Create a main table without its index, which the peers lack too, and the layout table."""
-    _create(client, events, keys.PARTITION_KEY, keys.SORT_KEY)
+def create_tables(client: "DynamoDBClient", events: str = EVENTS, *, indexed: bool = False) -> None:
+    """Create a main table, with its index only where that is asked for, since peers lack it, and the layout table."""
+    _create(client, events, (keys.PARTITION_KEY, keys.SORT_KEY), indexed=indexed)
     if LAYOUTS not in client.list_tables()["TableNames"]:
-        _create(client, LAYOUTS, keys.LAYOUT_KEY)
+        _create(client, LAYOUTS, (keys.LAYOUT_KEY,))
 
 
-def _create(client: "DynamoDBClient", name: str, *key_names: str) -> None:
-    kinds: tuple[KeyType, KeyType] = ("HASH", "RANGE")
+def _create(
+    client: "DynamoDBClient", name: str, key_names: tuple[str, ...], *, indexed: bool = False
+) -> None:
+    index_names = (keys.INDEX_PARTITION_KEY, keys.SORT_KEY)
+    attributes = dict.fromkeys((*key_names, *index_names) if indexed else key_names)
+    further: dict[str, Any] = {}
+    if indexed:
+        index = {"IndexName": keys.INDEX_NAME, "KeySchema": _schema(index_names)}
+        further["GlobalSecondaryIndexes"] = [{**index, "Projection": {"ProjectionType": "ALL"}}]
     client.create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in key_names],
-        KeySchema=[
-            {"AttributeName": key, "KeyType": kind}
-            for key, kind in zip(key_names, kinds, strict=False)
-        ],
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in attributes],
+        KeySchema=_schema(key_names),
+        **further,
     )
+
+
+def _schema(key_names: tuple[str, ...]) -> "list[KeySchemaElementTypeDef]":
+    kinds: tuple[KeyType, KeyType] = ("HASH", "RANGE")
+    return [
+        {"AttributeName": key, "KeyType": kind} for key, kind in zip(key_names, kinds, strict=False)
+    ]
 
 
 def flight(number: int) -> Event:

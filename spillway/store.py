@@ -156,8 +156,8 @@ class EventStore(Aggregating, Exporting):
             measure: bytes that a record adds to the page.
             max_rcu: read units that the page may cost; a page that reaches it ends early, with a cursor. Events larger
                 than those before may take a round beyond it.
-            explain: whether the page tells its plan, what it was expected to cost, and what it cost. Without `max_rcu`
-                the estimate rests on one shard read first, so the page takes a round more.
+            explain: whether `Page.explanation` is to say beforehand what the page costs as well as it can: its estimate
+                then rests on one shard read first, which takes a round more. Not with `max_rcu`.
             timeout: seconds for which throttled and failed reads are retried. A range that takes half of it, since
                 it holds little of what is asked for, ends the page early, maybe without events, with a cursor.
 

@@ -16,6 +16,7 @@ __all__ = ["UNIT_BYTES", "affordable", "limit_for", "limit_through", "shares"]
 
 UNIT_BYTES: Final = 4_096  # of items read that each started unit of a Query pays for
 _DRY: Final = 0.02  # chance that any partition of a round runs dry
+_LIKELY_DRY: Final = 0.05  # that one of them does, where the others' slack would cost units
 _NEAR: Final = 1.1  # slack that is taken at the price of items, for one round less
 _SLIGHT: Final = 1.03
 _PASSED_OVER: Final = 8  # items a wanted one, until a read has seen how many
@@ -32,7 +33,8 @@ def limit_for(expected: float, partitions: int, free_items: int) -> int:
     sure = _quantile(expected, _DRY / partitions)
     if sure <= max(free_items, _NEAR * expected):
         return sure
-    return max(free_items, math.ceil(_SLIGHT * expected) + 1)
+    likely = min(free_items, _quantile(expected, _LIKELY_DRY))
+    return max(likely, math.ceil(_SLIGHT * expected) + 1)
 
 
 def limit_through(expected: float, kept: int, passed_over: int, free_items: int) -> int:

@@ -64,18 +64,18 @@ class Page:
         series: the series read.
         records: the stored events, payloads as JSON text.
         cursor: opaque, for the next page of the same query; None after the last. Also after a page without events.
+        explanation: its plan, and what it cost.
         reason: why the page ends before its limit and before its range does: `deadline`, `read_units` or the code of
             a storage error; None where it does not.
         missing: the partitions that were left off then.
-        explanation: where it was asked for.
     """
 
     series: str
     records: tuple[Record, ...]
     cursor: str | None
+    explanation: Explanation
     reason: str | None = None
     missing: tuple[Missing, ...] = ()
-    explanation: Explanation | None = None
 
     @property
     def complete(self) -> bool:

@@ -59,7 +59,7 @@ class Reader:
             None if at is None else encode_cursor(at, query.binding),
             reason=None if more else scan.reason,
             missing=() if more else scan.missing,
-            explanation=_explanation(scan, len(records), took) if explain else None,
+            explanation=_explanation(scan, len(records), took),
         )
 
     def scan(

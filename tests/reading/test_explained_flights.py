@@ -79,7 +79,6 @@ def _share_near(loaded: Loaded, read: str, count: int) -> float:
     near = 0
     for store, query in _queries(loaded, count):
         explained = store.read(**query, read=read, explain=True).explanation
-        assert explained is not None
         expected = explained.estimates[explained.source][1]
         near += abs(expected - explained.read_units) <= TOLERANCE * explained.read_units
     return near / count

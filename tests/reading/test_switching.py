@@ -66,15 +66,14 @@ def test_where_one_source_throttles_the_other_answers(
 
 def test_a_source_that_throttled_is_avoided_for_some_seconds_only() -> None:
     memory, store, table = _world(Settings(shards=1, index_shards=4))
-    assert _page(store).explanation.source == "table"  # type: ignore[union-attr]
+    assert _page(store).explanation.source == "table"
     table.sources = {"table"}
     assert _page(store).complete
     table.sources = set()
     avoiding = _page(store).explanation
-    assert avoiding is not None
     assert (avoiding.source, avoiding.reason) == ("index", "the table throttles")
     memory.clock.forward(timedelta(seconds=6))
-    assert _page(store).explanation.source == "table"  # type: ignore[union-attr]
+    assert _page(store).explanation.source == "table"
 
 
 def test_where_both_throttle_the_read_waits_and_then_says_so() -> None:
