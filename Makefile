@@ -50,6 +50,11 @@ bench: setup ## Measure writes and reads side by side with their peers
 bench-export: setup ## Measure the three kinds of export against ordered pages and plain boto3
 	$(PY) -m benchmarks.export
 
+.PHONY: bench-query
+bench-query: setup ## Measure pages of a sharded series beside other ways to read it, and the memory of aggregates
+	$(PY) -m benchmarks.query
+	$(PY) -m benchmarks.aggregate
+
 .PHONY: bench-heat
 bench-heat: setup ## Measure in virtual time how fast layouts follow heat (about 15 minutes)
 	$(PY) -m benchmarks.heat $(if $(SEEDS),--seeds $(SEEDS))
