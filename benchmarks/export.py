@@ -173,7 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=100_000, help="events that are exported")
     parser.add_argument(
-        "--rounds", type=int, default=5, help="rounds, each contestant once a round"
+        "--rounds", type=int, default=3, help="rounds, each contestant once a round"
     )
     given = parser.parse_args()
     with running_engine() as engine:

@@ -97,10 +97,12 @@ class Export:
     ) -> Iterator[ExportChunk]:
         """Yield the events that are left in chunks of up to `most_bytes`, payloads not decoded."""
         while self._has_next():
-            yield self.chunk(most_bytes, measure)
+            yield self._filled(most_bytes, measure)
 
     def chunk(self, most_bytes: int = _CHUNK_BYTES, measure: Measure = stored_size) -> ExportChunk:
         """Return the next chunk, without events where the export has ended.
+
+        Reads little that it does not return, for callers that go on elsewhere, by the cursor.
 
         Args:
             most_bytes: budget of the chunk; one event may be larger.
@@ -109,9 +111,15 @@ class Export:
         Raises:
             ExportError: a shard could not be read. Where events were read before it, these are returned first.
         """
+        self._walk.wanted = round(most_bytes / self._walk.item_bytes)
+        try:
+            return self._filled(most_bytes, measure)
+        finally:
+            self._walk.wanted = None
+
+    def _filled(self, most_bytes: int, measure: Measure) -> ExportChunk:
         records: list[Record] = []
         size, begun_at = 0, self._position
-        self._walk.wanted = round(most_bytes / self._walk.item_bytes)
         try:
             while size < _FULL * most_bytes and self._has_next():
                 for record in islice(self._turn.records, self._at, None):
@@ -120,14 +128,14 @@ class Export:
                         return self._chunk(records)
                     records.append(record)
                     self._at += 1
-                self._walk.wanted = round((most_bytes - size) / size * len(records)) if size else 1
+                if self._walk.wanted is not None and size:
+                    self._walk.wanted = round((most_bytes - size) / size * len(records))
         except StorageError:
             if self._position == begun_at:
                 raise
         return self._chunk(records)
 
     def _chunk(self, records: list[Record]) -> ExportChunk:
-        self._walk.wanted = None
         return ExportChunk(self.series, tuple(records), self.cursor)
 
     def _has_next(self) -> bool:
