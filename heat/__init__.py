@@ -31,6 +31,9 @@ for all, an endpoint asks the engine for `ReturnConsumedCapacity=INDEXES` (a cro
 replaced items), for `ReturnValues=ALL_OLD` on PutItem and DeleteItem and `ALL_NEW` on UpdateItem, where the client
 asked for `NONE`, and strips them from the answer. An update's index entries are charged on settlement.
 
+**Beside it.** `generations`: DynamoDB's earlier designs as modes, and what each cured. `autoscaling`: Application
+Auto Scaling of provisioned tables. `figures` draws; nothing else here imports it.
+
 **Not modelled.** Latency, and requests that fail for other reasons. Request routers: one bucket a limit
 stands for all of them, so throttling starts to the unit where DynamoDB's is some seconds late and uneven.
 Replicas but for their effect on eventually consistent reads. Moves of partitions, and neighbours on the

@@ -42,11 +42,13 @@ def minutes(
     return passed
 
 
-def four(*, adapts: bool, assumed: Assumptions = ASSUMED) -> tuple[StorageTable, dict[str, float]]:
+def four(
+    *, adapts: bool, bursts: bool = True, assumed: Assumptions = ASSUMED
+) -> tuple[StorageTable, dict[str, float]]:
     """The developer guide's table: 400 W over four partitions, which want 50, 50, 50 and 150."""
     tried = StorageTable(
         Opening(read=0, write=400, stored_bytes=31e9),
-        bursts=True,
+        bursts=bursts,
         adapts=adapts,
         assumed=assumed,
     )
@@ -79,6 +81,15 @@ def test_adaptive_capacity_waits_for_five_minutes_of_throttling() -> None:
     throttled = next(at for at in range(12) if at and granted[at - 1 : at + 1] == [100, 100])
     assert raised - throttled >= 5 - 1
     assert all(later >= earlier - 1e-6 for earlier, later in pairwise(granted))
+
+
+def test_throttling_that_stopped_in_between_does_not_add_up_to_five_minutes() -> None:
+    tried, rates = four(adapts=True, bursts=False)
+    cool = dict.fromkeys(rates, 48.0)
+    for start in (0, 5, 10):
+        minutes(tried, rates, 4, 60.0 * start)
+        minutes(tried, cool, 1, 60.0 * (start + 4))
+    assert tried.granted(write=True) == [100] * 4
 
 
 def test_a_boost_ends_when_the_heat_has_moved_on() -> None:

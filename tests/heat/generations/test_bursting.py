@@ -103,12 +103,32 @@ def test_partitions_on_one_node_share_what_it_has_for_bursts_and_keep_their_own(
     alone = table(write=1_600, assumed=replace(QUIET, node_capacity=1_700.0))
     assert offered(alone, 950, 10, 300.0, write=True, key=keys[0])[3:] == [950] * 7
     both = [0, 0]
-    for step in range(10 * 950):
+    for step in range(60 * 950):
         now = 300 + step / 950
         for at, key in enumerate(keys):
             both[at] += tried.put(Ask(key, str(step), 1.0), now)
-    assert sum(both) == pytest.approx(1_700 * 10, rel=0.12)  # a node's second and two partitions'
-    assert min(both) >= 800 * 10
+    assert sum(both) == pytest.approx(1_700 * (60 + 1), rel=0.005)  # and a second's bucket
+    assert min(both) >= 800 * 60
+
+
+def test_a_write_costs_all_nodes_of_its_group_and_a_read_a_third_of_that_on_one() -> None:
+    tried = table(write=300, read=300)
+    nodes = tried.group_of(next(iter(tried.partitions)))
+    full = nodes[0].bucket.depth
+    tried.put(Ask("k", "0", 3.0), 0.0)
+    assert [full - node.bucket.tokens for node in nodes] == [3, 3, 3]
+    tried.get(Ask("k", "0", 3.0), 0.0)
+    assert [full - node.bucket.tokens for node in nodes] == [4, 3, 3]
+
+
+def test_a_split_for_size_divides_what_was_saved() -> None:
+    tried = table(write=100)
+    tried.put(Ask("k", "0", 1.0), 300.0)
+    before = tried.saved(write=True)[0]
+    next(iter(tried.partitions)).bytes = 1e10
+    tried.advance(301.0)
+    assert tried.saved(write=True) == pytest.approx([before / 2] * 2, abs=100)
+    assert sum(tried.saved(write=True)) <= before + 100
 
 
 def test_a_partition_gets_what_it_is_allocated_however_busy_its_nodes_are() -> None:
