@@ -9,6 +9,8 @@
 | alarm_threshold | throttled events of a period that start an alarm |
 | alarm_periods | periods that must be above it, and are looked at |
 | shrink_window_hours | of low usage before a layout shrinks; 0 never |
+| provisioned_write_units | of the events' table and its index, which are provisioned then, with plenty of reads |
+| maximum_write_units | the on-demand maximum of both |
 | most_warm_write_units, most_provisioned_write_units | up to where the scaler raises capacity |
 
 Other stages change by their settings in `config`, where it is recorded.
@@ -19,7 +21,14 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from stacks.config import Stage
-from stacks.settings import AlarmRule, AlarmSettings
+from stacks.settings import (
+    AlarmRule,
+    AlarmSettings,
+    OnDemand,
+    Provisioned,
+    ScaledUnits,
+    Units,
+)
 
 __all__ = ["OVERRIDES", "Context", "OverrideError", "overridden"]
 
@@ -67,12 +76,23 @@ def _alarms(change_rule: Callable[[AlarmRule, int], AlarmRule]) -> Callable[[Sta
     return change
 
 
+def _with_provisioned(stage: Stage, value: str) -> Stage:
+    write, read = (ScaledUnits(minimum=units, maximum=units) for units in (int(value), _PLENTY))
+    capacity = Provisioned(read=read, write=write, index_read=read, index_write=write)
+    return replace(stage, capacity=capacity)
+
+
+def _with_maximum(stage: Stage, value: str) -> Stage:
+    return replace(stage, capacity=OnDemand(maximum=Units(write=int(value))))
+
+
 def _boolean(value: str) -> bool:
     if value not in ("true", "false"):
         raise ValueError("true or false")
     return value == "true"
 
 
+_PLENTY: Final = 1_000  # read units a second
 _NOT_THROTTLING: Final = ("errors", "throttles", "server_errors", "latency")
 _THROTTLING: Final = [
     field.name for field in fields(AlarmSettings) if field.name not in _NOT_THROTTLING
@@ -86,6 +106,8 @@ OVERRIDES: Final[Mapping[str, Callable[[Stage, str], Stage]]] = {
     "alarm_threshold": _alarms(lambda rule, value: replace(rule, threshold=value)),
     "alarm_periods": _alarms(lambda rule, value: replace(rule, periods=value, datapoints=value)),
     "shrink_window_hours": _growth("shrink_window_hours", int),
+    "provisioned_write_units": _with_provisioned,
+    "maximum_write_units": _with_maximum,
     "most_warm_write_units": _growth("most_warm_write_units", int),
     "most_provisioned_write_units": _growth("most_provisioned_write_units", int),
 }

@@ -16,7 +16,8 @@ import stacks.constructs
 from spillway import keys
 from stacks.config import STAGES
 from tests.infra.synthesis import ROOT, Synthesis, allowed, functions, tables, written
-from tests.infra.test_alarms import DOCUMENTED, EXPECTED, deployed, published, silent
+from tests.infra.test_alarms import EXPECTED
+from tests.infra.watched import DOCUMENTED, deployed, published, silent
 
 DOCUMENT = ROOT / "docs" / "constructs.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)

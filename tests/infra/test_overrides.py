@@ -7,6 +7,7 @@ import pytest
 
 from stacks.config import STAGES, Stage
 from stacks.overrides import OVERRIDES, OverrideError, overridden
+from stacks.settings import Capacity, OnDemand, Units
 
 LOCAL = STAGES["local"]
 
@@ -26,6 +27,16 @@ CHANGES: dict[str, tuple[str, Callable[[Stage], Any], Any]] = {
         (2, 2),
     ),
     "shrink_window_hours": ("0", lambda stage: stage.growth.shrink_window_hours, 0),
+    "provisioned_write_units": (
+        "20",
+        lambda stage: _write_units(stage.capacity),
+        [(20, 20), (20, 20)],
+    ),
+    "maximum_write_units": (
+        "30",
+        lambda stage: stage.capacity,
+        OnDemand(maximum=Units(write=30)),
+    ),
     "most_warm_write_units": ("9", lambda stage: stage.growth.most_warm_write_units, 9),
     "most_provisioned_write_units": (
         "8",
@@ -33,6 +44,12 @@ CHANGES: dict[str, tuple[str, Callable[[Stage], Any], Any]] = {
         8,
     ),
 }
+
+
+def _write_units(capacity: Capacity) -> list[tuple[int, int]]:
+    if isinstance(capacity, OnDemand):
+        return []
+    return [(each.minimum, each.maximum) for each in (capacity.write, capacity.index_write)]
 
 
 def test_each_override_is_tried_here() -> None:
