@@ -352,6 +352,49 @@ def test_numbers_stay_as_they_are(value: float) -> None:
     assert [repr(each) for each in row.values.values()] == [repr(value)] * 5
 
 
+FILLED: dict[str, list[float | None]] = {
+    "none": [None, 10, None, 40, None],
+    "null": [None, None, 10, None, None, 40, None, None],
+    "zero": [0, 0, 10, 0, 0, 40, 0, 0],
+    "previous": [None, None, 10, 10, 10, 40, 40, 40],
+    "linear": [None, None, 10, 20, 30, 40, None, None],
+}
+
+
+@pytest.mark.parametrize("fill", FILLED)
+@pytest.mark.parametrize("limit", [1, 2, 3, 8])
+def test_intervals_without_numbers_are_filled_and_still_count_what_they_skip(
+    fill: str, limit: int
+) -> None:
+    """Hours: nothing, text, 10, text, nothing, 40, nothing, text."""
+    memory, begin = MemoryStore(), NOON - 8 * HOUR
+    values = {1: "x", 2: 10, 3: "x", 5: 40, 7: "x"}
+    memory.store.write(event_at(begin + n * HOUR, f"{n}", "s", v=v) for n, v in values.items())
+    rows: list[AggregateRow] = []
+    cursor = None
+    while True:
+        page = memory.store.aggregate(
+            "s", begin, NOON, interval=HOUR, field="v", fill=fill, limit=limit, cursor=cursor
+        )
+        rows += page.rows
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert [row["avg"] for row in rows] == FILLED[fill]
+    hours = [(row.start - begin) // HOUR for row in rows]
+    assert hours == ([1, 2, 3, 5, 7] if fill == "none" else list(range(8)))
+    assert [hour for hour, row in zip(hours, rows, strict=True) if row.skipped] == [1, 3, 7]
+    assert [hour for hour, row in zip(hours, rows, strict=True) if row["count"]] == [2, 5]
+
+
+@pytest.mark.parametrize("value", [None, True, "7", [1], {"v": 1}, 10**309, -(10**400)])
+def test_what_is_no_number_is_skipped(value: Any) -> None:
+    memory = MemoryStore()
+    memory.store.write([event_at(START, "1", "s", v=value), event_at(START, "2", "s", v=7)])
+    (row,) = _rows(memory.store, field="v", functions=ALL)
+    assert (row.skipped, row["count"], row["avg"], row["max"]) == (1, 1, 7, 7)
+
+
 def test_rows_at_the_ends_of_time_are_made() -> None:
     memory = MemoryStore()
     first, last = NOON.replace(year=1, month=1, day=1, hour=0), NOON.replace(year=9999, month=12, day=31, hour=23)  # fmt: skip
