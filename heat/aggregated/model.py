@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from math import floor
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from heat.aggregated.demand import Demand
 from heat.aggregated.flows import Flow
 from heat.aggregated.outcome import Outcome
 from heat.aggregated.passage import Passage, Span
-from heat.aggregated.traffic import Traffic, Writes
+from heat.aggregated.traffic import Reads, Traffic, Writes
 from heat.model import Heat
 from heat.parameters import Parameters
 from heat.resources import Resource
@@ -17,6 +17,8 @@ from heat.settings import TableSettings
 from heat.tables import Table
 
 __all__ = ["AggregatedHeat"]
+
+_Offered = TypeVar("_Offered", bound=Traffic)
 
 _CRUMB: Final = 1e-9  # of a step or a period: rounding
 
@@ -84,7 +86,7 @@ class AggregatedHeat:
         """Return the units of a retried traffic that come again with the next step, offered or not."""
         return self._demand.waiting(traffic)
 
-    def offer(self, rates: Mapping[Traffic, float]) -> Outcome:
+    def offer(self, rates: Mapping[_Offered, float]) -> Outcome:
         """Let one step pass under these rates, in units a second, and return what became of them.
 
         Raises:
@@ -94,8 +96,9 @@ class AggregatedHeat:
         if any(rate < 0 for rate in rates.values()):
             raise ValueError("a rate is not below zero")
         outcome = Outcome(self.now, self.step)
+        offered: dict[Traffic, float] = dict(rates.items())
         for span in self._spans():
-            self._pass(rates, span, outcome)
+            self._pass(offered, span, outcome)
             self.now = span.stop
             if span.stop >= self._window_end:
                 self._heat.advance(span.stop)
@@ -120,7 +123,7 @@ class AggregatedHeat:
             if isinstance(traffic, Writes):
                 flow = self._demand.writes(traffic, table, units, span.start)
                 writes.setdefault(table, []).append(flow)
-            else:
+            elif isinstance(traffic, Reads):
                 flow = self._demand.reads(traffic, table, units, span.start)
                 resource = self._heat.resource(traffic.table, traffic.index)
                 reads.setdefault(resource, []).append(flow)

@@ -1,0 +1,262 @@
+from dataclasses import replace
+
+import pytest
+
+from heat import Parameters, Reason, TableSettings, Throughput, UnknownTableError
+from heat.aggregated import AggregatedHeat, Entries, Keys, Reads, Sorts, Traffic, Writes
+from heat.partitions import position
+from heat.units import STRONG
+from tests.heat.traffic import INDEX, TABLE, settings
+
+WIDE = 40_000.0  # write units a second: forty partitions
+
+
+def model(
+    described: TableSettings, parameters: Parameters | None = None, step: float = 1.0
+) -> AggregatedHeat:
+    heat = AggregatedHeat(parameters, step=step)
+    heat.create_table(described)
+    return heat
+
+
+def steady(
+    heat: AggregatedHeat, rates: dict[Traffic, float], steps: int = 40
+) -> dict[Reason, float]:
+    """What is throttled a second once full buckets are used up."""
+    for _ in range(steps):
+        heat.offer(rates)
+    return dict(heat.offer(rates).throttled)
+
+
+ANY = Writes(TABLE, Keys.everywhere())
+HOT = Writes(TABLE, Keys.one("hot"))
+
+
+@pytest.mark.parametrize(
+    ("described", "traffic", "rate", "reason", "throttled"),
+    [
+        (settings(), ANY, 5_000, Reason.TABLE_WRITE_KEY_RANGE, 1_000),
+        (settings(warm_write=WIDE), HOT, 1_500, Reason.TABLE_WRITE_KEY_RANGE, 500),
+        (settings(warm_write=2 * WIDE), ANY, 42_000, Reason.TABLE_WRITE_ACCOUNT, 2_000),
+        (settings(maximum_write=300), ANY, 400, Reason.TABLE_WRITE_MAXIMUM, 100),
+        (settings(write=900), ANY, 1_000, Reason.TABLE_WRITE_PROVISIONED, 100),
+        (
+            settings(),
+            Reads(TABLE, Keys.one("hot")),
+            5_000,
+            Reason.TABLE_READ_KEY_RANGE,
+            500,
+        ),
+        (
+            settings(),
+            Reads(TABLE, Keys.one("hot"), consistency=STRONG),
+            3_500,
+            Reason.TABLE_READ_KEY_RANGE,
+            500,
+        ),
+        (settings(read=50, write=1), Reads(TABLE, Keys.everywhere()), 60, Reason.TABLE_READ_PROVISIONED, 10),
+        (
+            settings(index=Throughput()),
+            Reads(TABLE, Keys.one("hot"), index=INDEX),
+            5_000,
+            Reason.INDEX_READ_KEY_RANGE,
+            500,
+        ),
+        (
+            settings(index=Throughput(), warm_write=WIDE),
+            Writes(TABLE, Keys.everywhere(), {INDEX: Entries(Keys.one("hot"))}),
+            1_250,
+            Reason.INDEX_WRITE_KEY_RANGE,
+            250,
+        ),
+        (
+            settings(write=2_000, index=Throughput(provisioned_write=500)),
+            Writes(TABLE, Keys.everywhere(), {INDEX: Entries(Keys.everywhere())}),
+            900,
+            Reason.INDEX_WRITE_PROVISIONED,
+            400,
+        ),
+    ],
+)  # fmt: skip
+def test_each_limit_throttles_what_is_above_it_with_its_own_reason(
+    described: TableSettings, traffic: Traffic, rate: float, reason: Reason, throttled: float
+) -> None:
+    assert steady(model(described), {traffic: rate}) == pytest.approx({reason: throttled})
+
+
+def test_a_hot_key_and_its_neighbours_are_throttled_in_proportion_to_what_they_ask() -> None:
+    heat = model(settings(warm_write=WIDE))
+    neighbour = next(
+        key
+        for key in (f"k{n}" for n in range(1_000))
+        if heat.resource(TABLE).partitions.find(key) is heat.resource(TABLE).partitions.find("hot")
+    )
+    calm = Writes(TABLE, Keys.one(neighbour))
+    steady(heat, {HOT: 1_800.0, calm: 200.0})
+    tallies = heat.offer({HOT: 1_800.0, calm: 200.0}).by_traffic
+    assert tallies[HOT].accepted == pytest.approx(900)
+    assert tallies[calm].accepted == pytest.approx(100)
+
+
+def test_a_full_index_refuses_writes_without_entries_too_until_it_has_caught_up() -> None:
+    heat = model(settings(index=Throughput(), warm_write=WIDE))
+    hot = Writes(TABLE, Keys.everywhere(), {INDEX: Entries(Keys.one("k"))})
+    steady(heat, {hot: 2_000.0})
+    outcome = heat.offer({hot: 2_000.0, ANY: 100.0})
+    assert outcome.by_traffic[ANY].accepted == pytest.approx(50)
+    assert heat.offer({ANY: 100.0}).throttled == {}
+
+
+def test_small_entries_cost_an_index_less_than_their_items_cost_the_table() -> None:
+    heat = model(settings(index=Throughput(), warm_write=WIDE))
+    small = Entries(Keys.one("k"), entry_bytes=100)
+    large = Writes(TABLE, Keys.everywhere(), {INDEX: small}, item_bytes=4_000)
+    assert steady(heat, {large: 4_000.0}) == {}
+    entries = heat.offer({large: 4_000.0}).loads(TABLE, INDEX)
+    assert sum(entries.written.values()) == pytest.approx(1_000)
+
+
+def test_unused_provisioned_capacity_carries_a_burst() -> None:
+    heat = model(settings(write=150))
+    for _ in range(400):
+        heat.offer({})
+    accepted = [heat.offer({ANY: 200.0}).writes.accepted for _ in range(1_000)]
+    assert accepted[:900] == pytest.approx([200] * 900)
+    assert accepted[-90:] == pytest.approx([150] * 90)
+
+
+def test_what_is_retried_gets_through_later_and_nothing_else_is_kept() -> None:
+    heat = model(settings(maximum_write=100))
+    retried, lost = Writes(TABLE, Keys.everywhere(), retried=True), ANY
+    heat.offer({})
+    outcome = heat.offer({retried: 400.0, lost: 400.0})
+    assert outcome.by_traffic[retried].accepted == pytest.approx(100)
+    assert heat.waiting(retried) == pytest.approx(300)
+    assert heat.waiting(lost) == 0
+    later = [heat.offer({}) for _ in range(4)]
+    assert [outcome.writes.accepted for outcome in later] == pytest.approx([100, 100, 100, 0])
+    assert later[0].by_traffic[retried].retried == pytest.approx(300)
+
+
+def test_what_waits_for_a_partition_waits_for_its_children_after_a_split() -> None:
+    heat = model(settings(), replace(Parameters(), on_demand_partitions=1))
+    retried = Writes(TABLE, Keys.one("hot"), retried=True)
+    heat.offer({retried: 5_000.0})
+    waiting = heat.waiting(retried)
+    partitions = heat.resource(TABLE).partitions
+    partitions.split(next(iter(partitions)), (position("hot")[0], 0.5), heat.now)
+    outcome = heat.offer({})
+    assert outcome.writes.offered == pytest.approx(waiting)
+    assert len(outcome.loads(TABLE).written) == 2
+
+
+def test_what_waits_for_a_table_that_is_deleted_is_lost() -> None:
+    heat = model(settings(index=Throughput()))
+    writes = Writes(TABLE, Keys.everywhere(), retried=True)
+    reads = Reads(TABLE, Keys.one("hot"), index=INDEX, retried=True)
+    heat.offer({writes: 50_000.0, reads: 50_000.0})
+    heat.update_table(settings())
+    assert heat.waiting(writes) > heat.waiting(reads) == 0
+    heat.create_table(settings())
+    assert heat.waiting(writes) == 0
+    heat.offer({})
+
+
+@pytest.mark.parametrize(
+    ("keys", "splits"),
+    [
+        (Keys.one("hot", Sorts.SPREAD), True),
+        (Keys.one("hot", Sorts.GROWING), False),
+        (Keys.one("hot", Sorts.ONE), False),
+        (Keys.arc(0.0, 0.01), True),
+    ],
+)
+def test_heat_splits_what_a_cut_can_divide(keys: Keys, splits: bool) -> None:
+    heat = model(settings(warm_write=WIDE), step=10)
+    traffic = Writes(TABLE, keys)
+    for _ in range(360):
+        heat.offer({traffic: 1_500.0})
+    found = heat.resource(TABLE).splits
+    assert bool(found) is splits
+    assert (heat.offer({traffic: 1_500.0}).throttled == {}) is splits
+
+
+def test_the_cut_of_an_arc_follows_its_traffic_not_the_middle_of_the_partition() -> None:
+    heat = model(settings(warm_write=WIDE), step=10)
+    for _ in range(120):
+        heat.offer({Writes(TABLE, Keys.arc(0.0, 0.01)): 1_500.0})
+    first = heat.resource(TABLE).splits[0].cut[0] / 2**64
+    assert first == pytest.approx(0.005, abs=0.001)
+
+
+def test_a_table_without_a_sort_key_does_not_split_inside_a_key() -> None:
+    plain = settings(warm_write=WIDE)
+    heat = model(replace(plain, key=replace(plain.key, sort=None)), step=10)
+    for _ in range(360):
+        heat.offer({HOT: 1_500.0})
+    assert heat.resource(TABLE).splits == []
+
+
+def test_partitions_grow_by_the_bytes_of_new_items_and_split_for_size() -> None:
+    heat = model(settings(), Parameters(partition_bytes=1e8, on_demand_partitions=1), step=60)
+    new, old = ANY, Writes(TABLE, Keys.everywhere(), grows=False)
+    for _ in range(5):
+        heat.offer({old: 500.0})
+    assert sum(part.bytes for part in heat.resource(TABLE).partitions) == 0
+    for _ in range(5):
+        heat.offer({new: 500.0})
+    assert sum(part.bytes for part in heat.resource(TABLE).partitions) == pytest.approx(
+        5 * 60 * 500 * 1024
+    )
+    assert {split.why for split in heat.resource(TABLE).splits} == {"size"}
+
+
+@pytest.mark.parametrize("step", [0.5, 7.0, 60.0, 300.0])
+@pytest.mark.parametrize("scale", [1.0, 600.0])
+def test_peaks_are_learned_the_same_with_steps_of_any_length(step: float, scale: float) -> None:
+    heat = model(settings(warm_write=1), Parameters(time_scale=scale), step)
+    while heat.now < 2_100 / scale:
+        heat.offer({ANY: 3_000.0})
+    assert heat.resource(TABLE).writes.warm == pytest.approx(6_000)
+
+
+def test_meters_count_whole_items_and_the_snapshot_is_the_event_modes() -> None:
+    heat = model(settings(maximum_write=100))
+    large = Writes(TABLE, Keys.everywhere(), item_bytes=2_500)  # three units
+    for _ in range(10):
+        heat.offer({large: 130.0})
+    total = heat.resource(TABLE).meter.total
+    assert (total.writes, total.throttled) == (
+        (1_100) // 3,
+        {Reason.TABLE_WRITE_MAXIMUM: (1_300 - 1_100) // 3},
+    )
+    seen = heat.snapshot()["tables"][TABLE]
+    assert seen["consumed"]["write"] == pytest.approx(1_100)
+    assert len(seen["partitions"]) == 4
+
+
+def test_settings_can_change_while_time_passes() -> None:
+    heat = model(settings(write=100))
+    assert steady(heat, {ANY: 150.0}) == pytest.approx({Reason.TABLE_WRITE_PROVISIONED: 50})
+    heat.update_table(settings(write=200))
+    assert heat.offer({ANY: 150.0}).throttled == {}
+    assert heat.now == 42
+
+
+def test_bad_offers_are_refused_before_anything_happens() -> None:
+    heat = model(settings(local=True))
+    unknown: list[Traffic] = [
+        Writes("none", Keys.everywhere()),
+        Writes(TABLE, Keys.everywhere(), {"none": Entries(Keys.everywhere())}),
+        Reads(TABLE, Keys.one("k"), index="none"),
+    ]
+    for traffic in unknown:
+        with pytest.raises(UnknownTableError, match="none"):
+            heat.offer({ANY: 1.0, traffic: 1.0})
+    with pytest.raises(ValueError, match="local"):
+        heat.offer({Writes(TABLE, Keys.one("k"), {"by-size": Entries(Keys.one("k"))}): 1.0})
+    with pytest.raises(ValueError, match="below zero"):
+        heat.offer({ANY: -1.0})
+    with pytest.raises(ValueError, match="step"):
+        AggregatedHeat(step=0)
+    assert heat.now == heat.resource(TABLE).meter.total.consumed_write == 0
