@@ -32,10 +32,10 @@ class Block:
 
     def due(self) -> list[Lane]:
         """Return the shards that must be fetched before anything more can be given out."""
-        return [lane for lane in self._lanes if lane.is_dry and self._is_reached(lane)]
-
-    def _is_reached(self, lane: Lane) -> bool:
-        return lane.opened or self.upto is None or lane.reached <= self.upto
+        upto = self.upto
+        return [
+            lane for lane in self._lanes if lane.is_dry and (upto is None or lane.reached <= upto)
+        ]
 
     def turn(self, fetch: Callable[[list[Lane]], None]) -> list[Record]:
         """Fetch what is due, and return what lies up to the new frontier, in order; copies of an event are adjacent."""

@@ -88,7 +88,7 @@ class Lane:
         """Begin where the shard's events may begin, and after a sort key, where that comes later."""
         self.partition_key = keys.partition_key(query.series, span.shard)
         self.reached = max(span.low, after)
-        low = f"{after}\0" if after >= span.low else span.low  # \0: the next possible sort key
+        low = max(span.low, f"{after}\0")  # \0: the next possible sort key
         self._request = range_request(
             table, self.partition_key, low, query.end, limit=1, consistent=query.consistent
         )

@@ -15,6 +15,7 @@ from spillway.exporting.lane import Lane
 from spillway.storage.port import Call
 from tests.exporting.world import END, START, small_pages
 from tests.support.fakes import NOON, fake_runtime
+from tests.support.layouts import epoch, store_layout
 from tests.support.memory_table import EVENTS, LAYOUTS
 from tests.support.stores import MemoryStore, event_at, events_every
 
@@ -116,6 +117,56 @@ def test_blocks_send_and_hold_no_more_than_the_pool(
     assert sum(1 for _ in store.export("ORD", START, END, mode="blocks", pool=pool)) == 400
     assert max(together) == pool
     assert max(held) <= pool * 7
+
+
+@pytest.mark.parametrize("mode", ["shards", "round_robin"])
+def test_only_blocks_send_requests_at_the_same_time(mode: str) -> None:
+    def never(tasks: Sequence[Callable[[], T]], /) -> list[T]:
+        raise AssertionError(f"{len(tasks)} requests at the same time")
+
+    memory = _memory(4)
+    store = EventStore(
+        small_pages(memory.table, 7),
+        table=EVENTS,
+        layouts=LAYOUTS,
+        runtime=replace(fake_runtime(memory.clock), parallel=never),
+    )
+    assert sum(1 for _ in store.export("ORD", START, END, mode=mode)) == 400
+
+
+def test_a_shard_is_first_asked_where_its_layout_begins() -> None:
+    memory = MemoryStore(Settings(shards=1))
+    memory.store.write(events_every(timedelta(seconds=30), 400))
+    grown = NOON - timedelta(seconds=30 * 100)
+    epochs = [epoch(1, shards=1, close=grown), epoch(2, shards=8, low=grown)]
+    store_layout(memory.table, epochs)
+    memory.wrap = lambda call: small_pages(call, 10)
+    for mode in ("blocks", "round_robin"):
+        memory.table.forget_calls()
+        export = memory.another().export("ORD", START, END, mode=mode, pool=8)
+        given = 0
+        for _ in export:
+            given += 1
+            assert given >= 290 or set(_keys_asked(memory)) == {"ORD#0"}
+        assert given == 400
+        assert len(set(_keys_asked(memory))) == 8
+
+
+@pytest.mark.parametrize("mode", ["shards", "blocks", "round_robin"])
+def test_a_single_chunk_reads_little_that_it_does_not_return(mode: str) -> None:
+    memory = _memory(4, 1_000)
+    export = memory.store.export("ORD", START, END, mode=mode)
+    chunk = export.chunk(20_000)
+    assert len(chunk.records) > 300
+    assert export.spent.items < 2 * len(chunk.records)
+
+
+@pytest.mark.parametrize("mode", ["shards", "blocks", "round_robin"])
+def test_pages_are_no_larger_than_the_read_units_allow(mode: str) -> None:
+    memory = _memory(4, 1_000)
+    export = memory.store.export("ORD", START, END, mode=mode, max_rcu=8)
+    assert sum(1 for _ in export) < 1_000
+    assert 8 <= export.spent.read_units <= 12
 
 
 def test_round_robin_asks_many_shards_for_small_pages_once_it_knows_the_events() -> None:

@@ -224,3 +224,13 @@ def test_read_units_are_bounded_and_the_bound_is_said(mode: str) -> None:
     assert export.spent.read_units == 2 * export.spent.requests
     found += [event.id for event in _export(memory, mode, cursor=export.cursor)]
     assert sorted(map(str, found)) == sorted(IDS)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_export_gets_on_by_one_turn_though_little_time_is_left(mode: str) -> None:
+    memory = _memory()
+    memory.wrap = lambda call: small_pages(call, 10)
+    export = _export(memory, mode, max_seconds=10)
+    memory.clock.sleep(6)
+    assert len(list(export)) > 0
+    assert (export.stopped, export.complete) == ("deadline", False)
