@@ -9,6 +9,7 @@ __all__ = [
     "growth_environment",
     "scaler_environment",
     "table_environment",
+    "writer_environment",
 ]
 
 
@@ -50,13 +51,17 @@ def function_environment(settings: FunctionSettings) -> dict[str, str]:
 def growth_environment(growth: GrowthSettings) -> dict[str, str]:
     """Return what those who grow layouts are told: the ingest function and the scaler."""
     environment = {
-        "SPILLWAY_GROW": _boolean(growth.writers),
         "SPILLWAY_MOST_SHARDS": str(growth.most_shards),
         "SPILLWAY_COOLDOWN_SECONDS": str(growth.cooldown_seconds),
     }
     if growth.partition_wcu is not None:
         environment["SPILLWAY_PARTITION_WCU"] = str(growth.partition_wcu)
     return environment
+
+
+def writer_environment(growth: GrowthSettings) -> dict[str, str]:
+    """Return what the ingest function is told of growth: also whether it grows layouts itself."""
+    return {**growth_environment(growth), "SPILLWAY_GROW": _boolean(growth.writers)}
 
 
 def scaler_environment(growth: GrowthSettings, *, alarm_prefix: str) -> dict[str, str]:

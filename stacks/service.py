@@ -12,7 +12,7 @@ from stacks.alarms import add_alarms
 from stacks.api import ServiceApi
 from stacks.cache import CacheStack
 from stacks.config import Stage
-from stacks.environment import function_environment, growth_environment
+from stacks.environment import function_environment, writer_environment
 from stacks.functions import ServiceFunction
 from stacks.network import PrivateNetwork
 from stacks.service_alarms import api_alarms, function_alarms
@@ -46,7 +46,7 @@ class ServiceStack(Stack):
             termination_protection=stage.deletion_protection,
         )
         self.ingest = self._function(
-            "ingest", stage, storage, code, told=growth_environment(stage.growth)
+            "ingest", stage, storage, code, told=writer_environment(stage.growth)
         )
         self.query = self._function(
             "query", stage, storage, code, network=None if cache is None else cache.network

@@ -51,7 +51,6 @@ ENDPOINTS = {"AWS_ENDPOINT_URL_CLOUDWATCH", "AWS_ENDPOINT_URL_DYNAMODB"}
 LOG_DAYS = {"local": 1, "dev": 7, "prod": 90}
 
 
-GROWERS = ("ingest", "scaler")
 TOLD_GROWTH = {
     "SPILLWAY_GROW": "true",
     "SPILLWAY_MOST_SHARDS": "256",
@@ -109,7 +108,7 @@ def test_functions_are_told_names_and_settings_and_nothing_else(
 ) -> None:
     local = ENDPOINTS if synthesis.stage.name == "local" else set()
     cached = {"DAX_ENDPOINT"} if in_network(synthesis, name) else set()
-    growth = set(TOLD_GROWTH) if name in GROWERS else set()
+    growth = set(TOLD_GROWTH) if name == "ingest" else set()
     assert set(function["Environment"]["Variables"]) == ENVIRONMENT | local | cached | growth
 
 
@@ -129,7 +128,7 @@ def test_functions_are_told_the_settings_of_the_stage(function: Resource, name: 
         "POWERTOOLS_SERVICE_NAME": name,
         "POWERTOOLS_METRICS_NAMESPACE": "Spillway",
         "POWERTOOLS_LOG_LEVEL": "INFO",
-        **(TOLD_GROWTH if name in GROWERS else {}),
+        **(TOLD_GROWTH if name == "ingest" else {}),
     }
 
 
