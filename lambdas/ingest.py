@@ -1,5 +1,6 @@
 """POST /v1/events: writes events and answers for each of them."""
 
+from random import Random
 from typing import Any, Final
 
 from aws_lambda_powertools import Logger, Metrics
@@ -12,6 +13,7 @@ from lambdas.api.answers import answer_write
 from lambdas.api.batch import decode_batch
 from lambdas.api.body import decode_body, read_body
 from lambdas.api.errors import handle_errors
+from lambdas.api.sampling import sampled_series
 from lambdas.api.scaling import ScalingLog
 from lambdas.environment import open_store, read_environment
 
@@ -22,6 +24,7 @@ _MARGIN_SECONDS: Final = 5.0
 
 logger = Logger()
 metrics = Metrics()
+random = Random().random  # noqa: S311  which series a log line names
 app = APIGatewayHttpResolver()
 handle_errors(app, logger)
 store = open_store(read_environment(), ScalingLog(logger, metrics).note)
@@ -37,7 +40,9 @@ def write_events() -> Response[Any]:
     metrics.add_metric("EventsAccepted", MetricUnit.Count, result.accepted)
     metrics.add_metric("EventsRejected", MetricUnit.Count, len(result.rejected))
     codes = sorted({each.code for each in result.rejected})
-    logger.info("wrote events", extra={"accepted": result.accepted, "rejected_codes": codes})
+    about = sampled_series(batch.events, random)
+    wrote = {"accepted": result.accepted, "rejected_codes": codes, "series": about}
+    logger.info("wrote events", extra=wrote)
     return answer_write(result, ids_made=batch.ids_made)
 
 

@@ -141,6 +141,7 @@ _ALL: Final = (
             architecture="x86_64",
             endpoint="http://127.0.0.1:4566",
             memory_mb=512,
+            metrics_namespace="Spillway/local",
             log_retention=RetentionDays.ONE_DAY,
         ),
         bundle_for_this_machine=True,
@@ -153,6 +154,7 @@ _ALL: Final = (
         removal_policy=RemovalPolicy.DESTROY,
         deletion_protection=False,
         cache=CacheSettings(nodes=1, node_type="dax.t3.small", zones=2),
+        functions=replace(FUNCTIONS, metrics_namespace="Spillway/dev"),
         requests_per_second=500,
         burst_requests=500,
     ),
@@ -164,6 +166,7 @@ _ALL: Final = (
         functions=replace(
             FUNCTIONS,
             memory_mb=1_769,
+            metrics_namespace="Spillway/prod",
             log_retention=RetentionDays.THREE_MONTHS,
             removal_policy=RemovalPolicy.RETAIN,
         ),

@@ -39,7 +39,7 @@ def table_environment(
 def function_environment(settings: FunctionSettings) -> dict[str, str]:
     """Return what every function is told about its logs, its metrics and its endpoint."""
     environment = {
-        "POWERTOOLS_METRICS_NAMESPACE": "Spillway",
+        "POWERTOOLS_METRICS_NAMESPACE": settings.metrics_namespace,
         "POWERTOOLS_LOG_LEVEL": settings.log_level,
     }
     if settings.endpoint is not None:  # the SDK reads them by itself

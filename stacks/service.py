@@ -12,6 +12,7 @@ from stacks.alarms import add_alarms
 from stacks.api import ServiceApi
 from stacks.cache import CacheStack
 from stacks.config import Stage
+from stacks.dashboard import ServiceDashboard, Shown
 from stacks.environment import function_environment, writer_environment
 from stacks.functions import ServiceFunction
 from stacks.network import PrivateNetwork
@@ -72,6 +73,22 @@ class ServiceStack(Stack):
             functions=stage.functions,
         )
         self.alarms = self._alarms(stage)
+        self.dashboard = ServiceDashboard(
+            self,
+            "Dashboard",
+            stage=stage,
+            shown=Shown(
+                tables=storage.tables,
+                functions={
+                    "ingest": self.ingest.function,
+                    "query": self.query.function,
+                    "admin": self.admin.function,
+                    "scaler": self.scaler.function,
+                },
+                api=self.api.http_api,
+                cluster=None if cache is None else cache.cluster_name,
+            ),
+        )
 
         if cache is not None:
             self.query.function.add_environment("DAX_ENDPOINT", cache.endpoint)

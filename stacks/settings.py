@@ -95,6 +95,7 @@ class FunctionSettings:
     removal_policy: RemovalPolicy  # of the logs
     timeout_seconds: int = 29  # API Gateway gives up at 30; ingest answers within 25
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    metrics_namespace: str = "Spillway"  # one for each stage that shares an account and a region
     endpoint: str | None = None  # of DynamoDB and CloudWatch, where it is not AWS's own
     python: str = "3.13"
     architecture: Literal["arm64", "x86_64"] = "arm64"

@@ -112,7 +112,9 @@ def test_functions_are_told_names_and_settings_and_nothing_else(
     assert set(function["Environment"]["Variables"]) == ENVIRONMENT | local | cached | growth
 
 
-def test_functions_are_told_the_settings_of_the_stage(function: Resource, name: str) -> None:
+def test_functions_are_told_the_settings_of_the_stage(
+    synthesis: Synthesis, function: Resource, name: str
+) -> None:
     variables = function["Environment"]["Variables"]
     plain = {key: value for key, value in variables.items() if isinstance(value, str)}
     for endpoint in ENDPOINTS:
@@ -126,7 +128,7 @@ def test_functions_are_told_the_settings_of_the_stage(function: Resource, name: 
         "SPILLWAY_LATE_LIMIT_SECONDS": "0",
         "SPILLWAY_PROJECTION": "ALL",
         "POWERTOOLS_SERVICE_NAME": name,
-        "POWERTOOLS_METRICS_NAMESPACE": "Spillway",
+        "POWERTOOLS_METRICS_NAMESPACE": f"Spillway/{synthesis.stage.name}",
         "POWERTOOLS_LOG_LEVEL": "INFO",
         **(TOLD_GROWTH if name == "ingest" else {}),
     }
