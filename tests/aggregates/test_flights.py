@@ -59,7 +59,7 @@ def _rows(store: EventStore, airport: str, **question: Any) -> list[AggregateRow
     rows: list[AggregateRow] = []
     cursor = None
     while True:
-        page = store.aggregate(airport, START, END, cursor=cursor, **question)
+        page = store.aggregate(airport, START, END, cursor=cursor, timeout=3_600, **question)
         rows += page.rows
         assert page.complete
         cursor = page.cursor
@@ -110,7 +110,7 @@ def test_one_row_of_all_distances_equals_pandas_on_the_file(
 
 def test_filled_hours_equal_pandas_on_the_file(store: EventStore, flights: pd.DataFrame) -> None:
     delays = flights[flights["origin"] == "ANC"]["delay"].resample("h")
-    question: dict[str, Any] = {"interval": LENGTHS["h"], "field": "delay", "limit": 37}
+    question: dict[str, Any] = {"interval": LENGTHS["h"], "field": "delay", "timeout": 3_600}
     filled = {
         "previous": delays.mean().ffill(),
         "linear": delays.mean().interpolate("linear"),

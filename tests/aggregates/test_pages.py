@@ -52,7 +52,7 @@ fills = st.sampled_from([each.value for each in Fill])
 def worlds(draw: st.DrawFn) -> World:
     chosen = draw(st.lists(st.tuples(times, st.integers(0, 2)), max_size=25, unique=True))
     records = [record(time, str(number), draw(payloads)) for time, number in chosen]
-    return World(records, size=draw(st.integers(1, 9)))
+    return World(records, size=draw(st.integers(1, 9)), ahead=draw(st.booleans()))
 
 
 @st.composite
@@ -113,7 +113,7 @@ def test_scans_that_stop_anywhere_come_to_the_same_rows(  # noqa: PLR0917
         most = 26
     query = ask(*span, interval or HOUR, functions=EXACT, fill=fill)
     whole = shown(World(world.records).rows(query))
-    halting = World(world.records, world.size, most)
+    halting = World(world.records, world.size, most, world.ahead)
     pages = list(halting.pages(query, limit=limit))
     assert shown([row for page in pages for row in page.rows]) == whole
     for page in pages:
@@ -130,7 +130,7 @@ def test_percentiles_and_lines_that_a_scan_stops_at_are_right_or_refused(
     found: list[AggregateRow] = []
     refused = ""
     try:
-        for page in World(world.records, world.size, most).pages(query):
+        for page in World(world.records, world.size, most, world.ahead).pages(query):
             found += page.rows
     except InvalidInputError as error:
         refused = f"{error.code} {error.where}"
@@ -181,6 +181,8 @@ def test_beyond_the_exact_size_percentiles_are_within_the_error_that_is_told(
         exact = ordered[int(fraction * (len(ordered) - 1))]
         found = page.rows[0][function.value]
         assert found == pytest.approx(exact, rel=page.percentile_error * 1.000_001)
+        assert found is not None
+        assert ordered[0] <= found <= ordered[-1]
     other = World(_many(values[::-1]), 61).rows(query, most_exact=20)
     assert shown(other) == shown(page.rows)
 
@@ -195,6 +197,25 @@ def test_percentiles_are_exact_up_to_the_size_and_told_apart_beyond() -> None:
     assert [first.percentiles, second.percentiles] == ["exact", "ddsketch"]
     (without,) = World(records).pages(ask(BASE, BASE + HOUR, functions=["avg"]))
     assert (without.percentiles, without.percentile_error) == (None, 0)
+
+
+def test_a_line_over_hours_of_text_keeps_what_they_skip_wherever_scans_stop() -> None:
+    values = [1, "x", "x", "x", 5]
+    records = [record(BASE + 2 * n * HOUR, "1", {"v": value}) for n, value in enumerate(values)]
+    query = ask(BASE, BASE + 9 * HOUR, HOUR, functions=["avg"], fill="linear")
+    whole = World(records).rows(query)
+    assert [row["avg"] for row in whole] == [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]
+    assert [row.skipped for row in whole] == [0, 0, 1, 0, 1, 0, 1, 0, 0]
+    for ahead in (True, False):
+        assert World(records, 1, 4, ahead).rows(query, limit=3) == whole
+        with pytest.raises(InvalidInputError, match="Only percentiles and fill=linear"):
+            World(records, 1, 3, ahead).rows(query, limit=3)
+
+
+def test_percentiles_stay_within_the_extremes() -> None:
+    query = ask(BASE, BASE + HOUR, functions=["p50", "p99"])
+    (row,) = World(_many([7.3] * 30)).rows(query, most_exact=20)
+    assert dict(row.values) == {"p50": 7.3, "p99": 7.3}
 
 
 def test_the_largest_doubles_have_percentiles_too() -> None:

@@ -14,6 +14,7 @@ from spillway.aggregates.aggregator import aggregate
 from spillway.aggregates.functions import PERCENTILES, Function, Number
 from spillway.aggregates.page import AggregatePage, AggregateRow
 from spillway.aggregates.query import AggregateQuery
+from spillway.keys import TIME_WIDTH
 from spillway.reading.page import Missing
 from spillway.reading.query import ReadQuery
 from spillway.reading.spent import Spent
@@ -35,11 +36,15 @@ def record(time: datetime, event_id: str, payload: Any) -> Record:
 
 @dataclass
 class FakeScan:
-    """A pass over a list: in runs of `size`, up to `most` events, then left off at the last one given."""
+    """A pass over a list: in runs of `size`, up to `most` events, then left off.
+
+    It is left off at the last event given, or, with `ahead`, at the time of the next, as where no partition holds any between.
+    """
 
     records: Sequence[Record]
     size: int
     most: int | None = None
+    ahead: bool = False
     left_off: str | None = None
     missing: tuple[Missing, ...] = ()
     reason: str | None = None
@@ -50,7 +55,8 @@ class FakeScan:
         for at in range(0, len(given), self.size):
             yield list(given[at : at + self.size])
         if len(given) < len(self.records):
-            self.left_off = given[-1].sort_key
+            last, following = given[-1].sort_key, self.records[len(given)].sort_key[:TIME_WIDTH]
+            self.left_off = following if self.ahead and following > last else last
             self.reason = "deadline"
 
 
@@ -61,6 +67,7 @@ class World:
     records: list[Record]
     size: int = 3
     most: int | None = None
+    ahead: bool = False
 
     def scan(self, query: ReadQuery, after: str | None) -> FakeScan:
         kept = [
@@ -68,7 +75,7 @@ class World:
             for each in sorted(self.records)
             if query.start <= each.sort_key < query.end and (after is None or each.sort_key > after)
         ]
-        return FakeScan(kept, self.size, self.most)
+        return FakeScan(kept, self.size, self.most, self.ahead)
 
     def pages(
         self, query: AggregateQuery, limit: int = 10_000, most_exact: int = 100_000
