@@ -75,7 +75,7 @@ def destroy(stage: Stage, tools: Tools) -> int:
         raise DeployError(_PROTECTED.format(name=stage.name))
     account = _account(stage, tools)
     tools.say(f"This deletes from {account}: {', '.join(stack_names(stage))}.")
-    tools.say("All events, layouts and usage of the stage go with them. Nothing brings them back.")
+    tools.say("All events, layouts and usage of the stage go with them.")
     if tools.ask(f"Type the stage's name ({stage.name}) to delete it: ").strip() != stage.name:
         raise DeployError("that is not its name: nothing was deleted")
     code = tools.run(["destroy", "--all", "--force", *_context(stage, tools)])
