@@ -1,5 +1,6 @@
 """Steady traffic on one series, and what the deployed parts say of it."""
 
+import json
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from local.cloud import Cloud
 from spillway import Event, EventStore, Runtime, Settings
 from spillway.layouts.model import Layout
 from spillway.scaling.growth import Growth
+from tests.e2e.calls import request
 
 if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Deployed", "Watch", "until"]
 
-_EACH = 4  # events a write
+_WRITES = 8.0  # a second
 _INDEX = "GSI1-Read-Aggregator"
 _METRIC = "WriteKeyRangeThroughputThrottleEvents"
 
@@ -34,6 +36,7 @@ class Deployed:
     def __init__(self, cloud: Cloud, partition_wcu: float) -> None:
         once = Config(retries={"total_max_attempts": 1}, max_pool_connections=20)
         settings = cloud.client_settings()
+        self._api = cloud.api_url
         names = cloud.outputs["Spillway-local-storage"]
         self.table = names["EventsTable"]
         self.layouts = names["LayoutsTable"]
@@ -53,10 +56,13 @@ class Deployed:
         )
 
     @contextmanager
-    def traffic(self, series: str, events_a_second: float) -> Generator[None]:
-        """Write to a series, steadily, until the block ends."""
+    def traffic(
+        self, series: str, events_a_second: float, *, over_http: bool = False
+    ) -> Generator[None]:
+        """Write to a series, steadily, until the block ends: by the library, or through the API."""
         over = Signal()
-        writer = threading.Thread(target=self._write, args=(series, events_a_second, over))
+        send = self._post if over_http else self._write
+        writer = threading.Thread(target=_repeat, args=(send, series, events_a_second, over))
         writer.start()
         try:
             yield
@@ -64,15 +70,19 @@ class Deployed:
             over.set()
             writer.join()
 
-    def _write(self, series: str, events_a_second: float, over: Signal) -> None:
-        at = monotonic()
-        while not over.is_set():
-            now = datetime.fromtimestamp(self.now(), UTC)
-            self.store.write(
-                [Event(series=series, time=now, payload={}) for _ in range(_EACH)], timeout=0.15
-            )
-            at = max(at + _EACH / events_a_second, monotonic() - 0.2)
-            over.wait(max(0.0, at - monotonic()))
+    def _write(self, series: str, count: int) -> None:
+        now = datetime.fromtimestamp(self.now(), UTC)
+        self.store.write(
+            [Event(series=series, time=now, payload={}) for _ in range(count)], timeout=0.15
+        )
+
+    def _post(self, series: str, count: int) -> None:
+        now = datetime.fromtimestamp(self.now(), UTC).isoformat()
+        events = [{"series": series, "time": now, "payload": {}}] * count
+        body = json.dumps({"events": events}).encode()
+        json_body = {"content-type": "application/json"}
+        answer = request(self._api, "POST", "/v1/events", body=body, headers=json_body)
+        assert answer.status in {200, 207, 429}, answer
 
     def layout(self, series: str) -> Layout:
         found = self.store.layout(series)
@@ -129,6 +139,16 @@ class Deployed:
         (name,) = [each["logGroupName"] for each in groups if "scalerLogs" in each["logGroupName"]]
         events = self.logs.filter_log_events(logGroupName=name, startTime=int(since * 1_000))
         return [each["message"] for each in events["events"]]
+
+
+def _repeat(
+    send: Callable[[str, int], None], series: str, events_a_second: float, over: Signal
+) -> None:
+    at = monotonic()
+    while not over.is_set():
+        send(series, round(events_a_second / _WRITES))
+        at = max(at + 1 / _WRITES, monotonic() - 0.2)
+        over.wait(max(0.0, at - monotonic()))
 
 
 @dataclass
