@@ -26,6 +26,7 @@ from spillway.storage.port import StorageError
 
 __all__ = ["Grower"]
 
+_FOLLOW_EVERY: Final = 1.0  # seconds between two looks for what others did, a series and process
 _DOUBTED_FOR: Final = 10.0  # seconds for which a finding waits to be found again
 
 
@@ -49,6 +50,7 @@ class Grower:
     _busy: set[str] = field(default_factory=set)
     _doubts: dict[str, _Doubt] = field(default_factory=dict)
     _limited: dict[str, float] = field(default_factory=dict)
+    _followed: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def relieve(self, series: str, pressure: Pressure, deadline: float) -> None:
@@ -60,6 +62,13 @@ class Grower:
         if self.growth.policy is None:
             return
         self._alone(series, lambda: self._relieve(series, pressure, deadline))
+
+    def follow(self, series: str) -> None:
+        """Look, once a second at most, whether somebody else has changed the layout of a series that throttles."""
+        now = self.runtime.monotonic()
+        if now - self._followed.get(series, -_FOLLOW_EVERY) >= _FOLLOW_EVERY:
+            self._followed[series] = now
+            self._alone(series, lambda: self.layouts.reload(series))
 
     def _relieve(self, series: str, pressure: Pressure, deadline: float) -> None:
         seen = self.layouts.known(series)
@@ -125,7 +134,7 @@ class Grower:
     def _enactor(self) -> Enactor:
         return Enactor(self.layouts, self.observe, self.runtime.now)
 
-    def _alone(self, series: str, work: Callable[[], None]) -> None:
+    def _alone(self, series: str, work: Callable[[], object]) -> None:
         """Run work unless another thread is at it for the series; storage failures pass."""
         with self._lock:
             if series in self._busy:

@@ -65,10 +65,12 @@ class Relief:
         pressure = Pressure.of(_throttled(event) for event in throttled)
         pressure.epoch_id = newest
         probed = self._probe(series, pressure, deadline)
-        if pressure.cause is Cause.KEY_RANGE:
-            self._grower.relieve(series, pressure, deadline)
-        elif pressure.cause is Cause.CAPACITY:
+        if pressure.cause is Cause.CAPACITY:
             self._grower.report_capacity(series, pressure)
+        elif self._grower.growth.policy is None:  # the scaler may see to it
+            self._grower.follow(series)
+        elif pressure.cause is Cause.KEY_RANGE:
+            self._grower.relieve(series, pressure, deadline)
         return _settle(throttled, probed)
 
     def _probe(self, series: str, pressure: Pressure, deadline: float) -> Probed:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import pytest
 
+from heat import Parameters
 from spillway import Mode, Settings
 from spillway.layouts.changes import lowered
 from spillway.layouts.store import LayoutStore
@@ -357,3 +358,38 @@ def test_a_series_that_nobody_has_loaded_is_left_alone() -> None:
     grower.relieve("unknown", replace(pressure_on()), world.clock.seconds + 10)
     grower.prepare_for("unknown", BUSY)
     assert world.calls.total() == calls
+
+
+def test_writers_that_do_not_grow_layouts_look_once_a_second_who_else_did() -> None:
+    world = World()
+    grower = world.grower(Settings(growth=Growth(policy=None)))
+    calls = world.calls.total()
+    for _ in range(10):
+        grower.follow(SERIES)
+    assert world.calls.total() == calls + 1
+    world.store().set_layout(SERIES, shards=8)
+    world.clock.seconds += 1
+    grower.follow(SERIES)
+    known = grower.layouts.known(SERIES)
+    assert known is not None
+    assert known.current.shards == 8
+
+
+@pytest.mark.parametrize("names_reasons", [True, False])
+def test_a_write_of_such_a_writer_succeeds_as_soon_as_the_layout_has_grown(
+    names_reasons: bool,
+) -> None:
+    world = World(parameters=Parameters(partition_wcu=100))
+    world.names_reasons = names_reasons
+    store = world.store(Settings(growth=Growth(policy=None), layout_ttl=1_000))
+    assert store.write(world.events(10)).accepted == 10
+    began = world.clock.seconds
+
+    def scaler(operation: str, _: object) -> None:
+        if operation == "BatchWriteItem" and world.clock.seconds > began + 2:
+            world.before = lambda *_: None
+            world.store().set_layout(SERIES, shards=64, index_shards=64)
+
+    world.before = scaler
+    assert store.write(world.events(1_500), timeout=8).accepted == 1_500
+    assert world.counts == (64, 64)

@@ -210,7 +210,8 @@ def test_only_unprocessed_items_are_sent_again() -> None:
 
 
 def test_retries_wait_with_full_jitter_that_grows() -> None:
-    memory = _with_faults(*SETTLED, *[Fault.THROTTLED] * 4, growth=AS_IT_IS)
+    # One of the faults meets the look at who else changed the layout.
+    memory = _with_faults(*SETTLED, *[Fault.THROTTLED] * 5, growth=AS_IT_IS)
     memory.store.write([event_at()])
     assert memory.clock.naps == pytest.approx([0.05, 0.1, 0.2, 0.4])
 
