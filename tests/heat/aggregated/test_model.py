@@ -5,7 +5,7 @@ import pytest
 from heat import Parameters, Reason, TableSettings, Throughput, UnknownTableError
 from heat.aggregated import AggregatedHeat, Entries, Keys, Reads, Sorts, Traffic, Writes
 from heat.partitions import position
-from heat.units import STRONG
+from heat.units import EVENTUAL, STRONG
 from tests.heat.traffic import INDEX, TABLE, settings
 
 WIDE = 40_000.0  # write units a second: forty partitions
@@ -81,7 +81,10 @@ HOT = Writes(TABLE, Keys.one("hot"))
 def test_each_limit_throttles_what_is_above_it_with_its_own_reason(
     described: TableSettings, traffic: Traffic, rate: float, reason: Reason, throttled: float
 ) -> None:
-    assert steady(model(described), {traffic: rate}) == pytest.approx({reason: throttled})
+    heat = model(described)
+    assert steady(heat, {traffic: rate}) == pytest.approx({reason: throttled})
+    index = INDEX if "Index" in reason else None
+    assert set(heat.resource(TABLE, index).meter.total.throttled) == {reason}
 
 
 def test_a_hot_key_and_its_neighbours_are_throttled_in_proportion_to_what_they_ask() -> None:
@@ -98,13 +101,39 @@ def test_a_hot_key_and_its_neighbours_are_throttled_in_proportion_to_what_they_a
     assert tallies[calm].accepted == pytest.approx(100)
 
 
+@pytest.mark.parametrize(("consistency", "units"), [(STRONG, 3_000.0), (EVENTUAL, 4_500.0)])
+def test_a_full_bucket_is_one_second_more_in_the_first_step(
+    consistency: float, units: float
+) -> None:
+    heat = model(settings(), Parameters(quota_rcu=1e9))
+    reads = Reads(TABLE, Keys.one("hot"), consistency=consistency)
+    accepted = [heat.offer({reads: 10_000.0}).reads.accepted for _ in range(3)]
+    assert accepted == pytest.approx([2 * units, units, units])
+
+
+def test_what_gets_past_its_partition_is_what_an_index_refuses() -> None:
+    provisioned = settings(write=40_000, index=Throughput(provisioned_write=1_500))
+    entries = {INDEX: Entries(Keys.everywhere())}
+    hot, other = (Writes(TABLE, keys, entries) for keys in (HOT.keys, Keys.arc(0.9, 1.0)))
+    heat = model(provisioned, Parameters(burst_seconds=1))
+    steady(heat, {hot: 3_000.0, other: 1_000.0})
+    tallies = heat.offer({hot: 3_000.0, other: 1_000.0}).by_traffic
+    assert tallies[hot].throttled == pytest.approx(
+        {Reason.TABLE_WRITE_KEY_RANGE: 1_000, Reason.INDEX_WRITE_PROVISIONED: 1_000}
+    )
+    assert tallies[other].throttled == pytest.approx({Reason.INDEX_WRITE_PROVISIONED: 500})
+
+
 def test_a_full_index_refuses_writes_without_entries_too_until_it_has_caught_up() -> None:
     heat = model(settings(index=Throughput(), warm_write=WIDE))
     hot = Writes(TABLE, Keys.everywhere(), {INDEX: Entries(Keys.one("k"))})
     steady(heat, {hot: 2_000.0})
     outcome = heat.offer({hot: 2_000.0, ANY: 100.0})
     assert outcome.by_traffic[ANY].accepted == pytest.approx(50)
+    assert heat.resource(TABLE, INDEX).indebted
     assert heat.offer({ANY: 100.0}).throttled == {}
+    heat.offer({})
+    assert not heat.resource(TABLE, INDEX).indebted
 
 
 def test_small_entries_cost_an_index_less_than_their_items_cost_the_table() -> None:
