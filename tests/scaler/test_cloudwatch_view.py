@@ -16,8 +16,11 @@ from local.cloud import Cloud, running
 from spillway import RefusedError, UnreachableError, keys
 from spillway.runtime import Runtime
 from spillway.scaler.insights import Insights
+from spillway.scaler.raiser import Bounds, Raiser
 from spillway.scaler.signals import Kind, Signal, signal_of
+from spillway.scaler.throughput import Throughput, throughput_of
 from spillway.scaling.observation import Target
+from spillway.scaling.report import ScalingEvent, ScalingKind
 from spillway.storage.alarms import CloudWatchView
 from spillway.storage.boto import call_through
 from spillway.timestamps import format_epoch
@@ -130,6 +133,28 @@ def test_alarms_of_the_prefix_are_listed_while_they_are_in_alarm(hot: Hot) -> No
     assert abs(alarm.at - hot.now()) < 60
     found = signal_of(alarm, events=hot.table, layouts=hot.layouts)
     assert found == Signal(Kind.KEY_RANGE, Target.TABLE, METRIC)
+
+
+@pytest.mark.parametrize("target", Target)
+def test_warm_throughput_is_raised_and_seen_by_who_describes_the_table(
+    hot: Hot, target: Target
+) -> None:
+    call = call_through(hot.dynamodb)
+
+    def described() -> Throughput:
+        found = throughput_of(call("DescribeTable", {"TableName": hot.table})["Table"], target)
+        assert found is not None
+        return found
+
+    before = described()
+    assert (before.active, before.write) == (True, 0)  # on demand
+    told: list[ScalingEvent] = []
+    bounds = Bounds(warm=2 * before.warm_write)
+    raiser = Raiser(call, hot.table, bounds, told.append, hot.now)
+    assert raiser.warm(target, None, "ORD", "evidence") is not None
+    after = described()
+    assert (after.warm_write, after.warm_read) == (2 * before.warm_write, before.warm_read)
+    assert [each.kind for each in told] == [ScalingKind.WARMED]
 
 
 def test_what_cloudwatch_refuses_and_what_does_not_answer_are_told_apart(hot: Hot) -> None:
