@@ -180,7 +180,7 @@ class EventStore(Aggregating, Exporting):
             source=read,
             consistent=consistent,
         )
-        budget = Budget.lasting(timeout, self._runtime, _checked_units(max_rcu))
+        budget = Budget.lasting(timeout, self._runtime, max_rcu)
         return self._reader.page(
             query, limit=limit, cursor=cursor, measure=measure, budget=budget, explain=explain
         )
@@ -244,9 +244,3 @@ class EventStore(Aggregating, Exporting):
         except ValueError as error:
             raise InvalidInputError("invalid_layout", "", str(error)) from error
         return changed.layout
-
-
-def _checked_units(max_rcu: float | None) -> float | None:
-    if max_rcu is not None and not max_rcu > 0:
-        raise InvalidInputError("invalid_query", "max_rcu", "must be greater than 0")
-    return max_rcu

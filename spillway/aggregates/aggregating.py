@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from spillway.aggregates.aggregator import aggregate
 from spillway.aggregates.page import AggregatePage
 from spillway.aggregates.query import AggregateQuery
-from spillway.errors import InvalidInputError
 from spillway.reading.budget import Budget
 from spillway.reading.cursor import encode_cursor
 from spillway.reading.query import Order, ReadQuery
@@ -92,16 +91,10 @@ class Aggregating:
         query = AggregateQuery.checked(
             events, interval=interval, field=field, functions=functions, fill=fill
         )
-        budget = Budget.lasting(timeout, self._sources.runtime, _units(max_rcu))
+        budget = Budget.lasting(timeout, self._sources.runtime, max_rcu)
 
         def scan_from(part: ReadQuery, after: str | None) -> Scan:
             at = None if after is None else encode_cursor(after, part.binding)
             return self._reader.scan(part, cursor=at, wanted=None, budget=budget)
 
         return aggregate(query, scan_from, limit=limit, cursor=cursor)
-
-
-def _units(max_rcu: float | None) -> float | None:
-    if max_rcu is not None and not max_rcu > 0:
-        raise InvalidInputError("invalid_query", "max_rcu", "must be greater than 0")
-    return max_rcu

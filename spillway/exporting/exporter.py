@@ -83,7 +83,7 @@ class Exporting:
         )
         way = Way(mode=_mode(mode), pool=_pool(pool), timeout=timeout)
         seconds = math.inf if max_seconds is None else max_seconds
-        budget = Budget.lasting(seconds, self._sources.runtime, _units(max_rcu))
+        budget = Budget.lasting(seconds, self._sources.runtime, max_rcu)
         positions = Positions(query, way.mode)
         begin = Position(0, way.width) if cursor is None else positions.decode(cursor)
         walk = Walk(self._sources, query, way, budget)
@@ -102,9 +102,3 @@ def _pool(pool: int) -> int:
     if not 1 <= pool <= MAX_POOL:
         raise InvalidInputError("invalid_query", "pool", f"must be 1 to {MAX_POOL}")
     return pool
-
-
-def _units(max_rcu: float | None) -> float | None:
-    if max_rcu is not None and not max_rcu > 0:
-        raise InvalidInputError("invalid_query", "max_rcu", "must be greater than 0")
-    return max_rcu

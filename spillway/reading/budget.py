@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from spillway.errors import InvalidInputError
 from spillway.runtime import Runtime
 
 __all__ = ["Budget"]
@@ -27,6 +28,9 @@ class Budget:
         """Return a budget that ends `timeout` seconds from now.
 
         New rounds begin in its first half only, so that their requests, which may need retries, have the other half.
+        InvalidInputError where there are no units to spend.
         """
+        if read_units is not None and not read_units > 0:
+            raise InvalidInputError("invalid_query", "max_rcu", "must be greater than 0")
         began = runtime.monotonic()
         return cls(began + timeout, began + timeout / 2, read_units)

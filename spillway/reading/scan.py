@@ -9,6 +9,7 @@ from functools import partial
 from math import inf
 from typing import Final
 
+from spillway.backoff import DeadlinePassedError
 from spillway.errors import InvalidInputError
 from spillway.keys import partition_key
 from spillway.layouts.model import Layout
@@ -31,6 +32,7 @@ from spillway.reading.stream import QueryTemplate, Record, Stream
 __all__ = ["Scan"]
 
 _STREAMED: Final = 20_000  # records asked for at once by a read of a whole range
+_TOO_LATE: Final = DeadlinePassedError().code
 _OTHER: Final = {Source.TABLE: Source.INDEX, Source.INDEX: Source.TABLE}
 
 
@@ -226,7 +228,7 @@ class Scan:
         left = leg.failed or [each for each in leg.merge.streams if not each.exhausted]
         self.left_off = leg.upto
         self.missing = tuple(_missing(each) for each in left)
-        codes = [each.error for each in self.missing if each.error is not None]
+        codes = [each.error for each in self.missing if each.error not in {None, _TOO_LATE}]
         self.reason = codes[0] if codes else _reason(leg)
 
     def _learn(self) -> None:

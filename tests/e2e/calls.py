@@ -50,13 +50,18 @@ def request(
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Send one request without any retry."""
+    """Send one request without any retry; a body of lines comes back as a list."""
     base = urlsplit(url)
     connection = HTTPConnection(base.netloc, timeout=60)
     try:
         target = base.path + path + (f"?{urlencode(query)}" if query else "")
         connection.request(method, target, body, dict(headers or {}))
         answer = connection.getresponse()
-        return Response(answer.status, dict(answer.getheaders()), json.loads(answer.read()))
+        found, content = dict(answer.getheaders()), answer.read()
+        lines = "ndjson" in answer.headers.get("content-type", "")
+        parsed = (
+            [json.loads(line) for line in content.splitlines()] if lines else json.loads(content)
+        )
+        return Response(answer.status, found, parsed)
     finally:
         connection.close()

@@ -13,7 +13,7 @@ from local.demo.load import load
 from local.demo.verify import compare
 from local.demo.workers import share
 from spillway import keys
-from tests.e2e.calls import with_client
+from tests.e2e.calls import request, with_client
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -135,3 +135,33 @@ def test_pages_of_a_single_event_make_up_the_whole(
 ) -> None:
     assert len(stored.sequences["ANC"]) > 3
     check(url, stored, ["ANC"], Reading(1, order, read))
+
+
+@pytest.mark.parametrize("mode", ["shards", "blocks", "round_robin"])
+def test_an_export_holds_every_flight_once(url: str, stored: Stored, mode: str) -> None:
+    start, end = stored.within
+    query = {"series": "ORD", "from": start, "to": end, "mode": mode}
+    answer = request(url, "GET", "/v1/export", query=query)
+    assert (answer.status, answer.headers["Spillway-Complete"]) == (200, "true")
+    assert sorted(answer.body, key=lambda event: (event["time"], event["id"])) == stored.sequences["ORD"]  # fmt: skip
+
+
+def test_aggregates_are_those_of_the_file(url: str, stored: Stored) -> None:
+    start, end = stored.within
+    query = {"series": "ORD", "from": start, "to": end, "interval": "1h", "field": "delay"}
+    answer = request(url, "GET", "/v1/aggregates", query={**query, "functions": "count,sum,max"})
+    assert (answer.status, answer.body["complete"]) == (200, True)
+    delays: dict[str, list[int]] = {}
+    for event in stored.sequences["ORD"]:
+        delays.setdefault(event["time"][:13], []).append(event["payload"]["delay"])
+    found = {row["start"][:13]: (row["count"], row["sum"], row["max"]) for row in answer.body["rows"]}  # fmt: skip
+    assert found == {hour: (len(each), sum(each), max(each)) for hour, each in delays.items()}
+
+
+def test_a_page_explains_what_it_was_expected_to_cost_and_did(url: str, stored: Stored) -> None:
+    start, end = stored.within
+    query = {"series": "ORD", "from": start, "to": end, "explain": "true"}
+    explained = request(url, "GET", "/v1/events", query=query).body["explain"]
+    assert explained["read_units"] > 0
+    expected = explained["estimates"][explained["source"]]["read_units"]
+    assert expected == pytest.approx(explained["read_units"], rel=0.25)
