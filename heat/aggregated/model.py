@@ -28,7 +28,7 @@ class AggregatedHeat:
 
     Tables, limits, splits and counters are those of `Heat`, whose methods of the same names these follow;
     the clock is its own: `offer` moves it by `step` seconds. Equal seeds and offers give equal results.
-    A step costs about 2 µs a partition with traffic.
+    A step costs about 2 µs of CPU a partition with traffic, more where it throttles.
     """
 
     def __init__(
@@ -51,6 +51,11 @@ class AggregatedHeat:
         # Chance of its own, so that the model's draws, how long splits take, are the event mode's.
         chance = Random(seed)  # noqa: S311  # a simulation's, not a secret
         self._passage = Passage(limits.index_buffer_seconds * limits.partition_wcu, chance)
+
+    @property
+    def heat(self) -> Heat:
+        """The model underneath, for what works on one, such as `heat.autoscaling`; give it this `now`."""
+        return self._heat
 
     @property
     def parameters(self) -> Parameters:

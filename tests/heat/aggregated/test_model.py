@@ -1,12 +1,14 @@
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
-from heat import Parameters, Reason, TableSettings, Throughput, UnknownTableError
+from heat import Heat, Parameters, Reason, TableSettings, Throughput, UnknownTableError
 from heat.aggregated import AggregatedHeat, Entries, Keys, Reads, Sorts, Traffic, Writes
+from heat.autoscaling import ScaledTable, ScalingPolicy
 from heat.partitions import position
 from heat.units import EVENTUAL, STRONG
-from tests.heat.traffic import INDEX, TABLE, settings
+from tests.heat.traffic import INDEX, TABLE, item, load, settings
 
 WIDE = 40_000.0  # write units a second: forty partitions
 
@@ -270,6 +272,21 @@ def test_settings_can_change_while_time_passes() -> None:
     heat.update_table(settings(write=200))
     assert heat.offer({ANY: 150.0}).throttled == {}
     assert heat.now == 42
+
+
+def test_auto_scaling_works_on_it_as_on_the_event_mode() -> None:
+    rates, events = model(settings(write=20, read=10), step=60), Heat()
+    events.create_table(settings(write=20, read=10), 0.0)
+    policies = {(None, True): ScalingPolicy(minimum=10, maximum=4_000, target=0.7)}
+    scaled = [ScaledTable(heat, TABLE, policies) for heat in (rates.heat, events)]
+    keys = (item(f"k{n}") for n in count())
+    for minute in range(8):
+        rates.offer({ANY: 100.0})
+        load(events, keys, 100, 60, start=minute * 60.0, steps=5)
+        for each in scaled:
+            each.advance((minute + 1) * 60.0)
+    assert len(scaled[0].changes) > 2
+    assert scaled[0].changes == scaled[1].changes
 
 
 def test_bad_offers_are_refused_before_anything_happens() -> None:
