@@ -59,6 +59,10 @@ bench-query: setup ## Measure pages of a sharded series beside other ways to rea
 bench-heat: setup ## Measure in virtual time how fast layouts follow heat (about 15 minutes)
 	$(PY) -m benchmarks.heat $(if $(SEEDS),--seeds $(SEEDS))
 
+.PHONY: bench-heat-modes
+bench-heat-modes: setup ## Compare the heat model's two modes, single requests and rates, an hour each (about 10 minutes)
+	$(PY) -m benchmarks.heat_modes $(if $(SEEDS),--seeds $(SEEDS))
+
 .PHONY: bench-heat-endpoint
 bench-heat-endpoint: setup ## Measure what throttling adds to a call, against the engine alone
 	$(PY) -m benchmarks.endpoint

@@ -277,8 +277,8 @@ def test_settings_can_change_while_time_passes() -> None:
 def test_auto_scaling_works_on_it_as_on_the_event_mode() -> None:
     rates, events = model(settings(write=20, read=10), step=60), Heat()
     events.create_table(settings(write=20, read=10), 0.0)
-    policies = {(None, True): ScalingPolicy(minimum=10, maximum=4_000, target=0.7)}
-    scaled = [ScaledTable(heat, TABLE, policies) for heat in (rates.heat, events)]
+    policy = ScalingPolicy(minimum=10, maximum=4_000, target=0.7)
+    scaled = [ScaledTable(heat, TABLE, {(None, True): policy}) for heat in (rates.heat, events)]
     keys = (item(f"k{n}") for n in count())
     for minute in range(8):
         rates.offer({ANY: 100.0})
