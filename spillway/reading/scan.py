@@ -9,12 +9,11 @@ from functools import partial
 from math import inf
 from typing import Final
 
-from spillway.backoff import DeadlinePassedError
-from spillway.errors import InvalidInputError
 from spillway.keys import partition_key
 from spillway.layouts.model import Layout
 from spillway.reading.budget import Budget
 from spillway.reading.copies import without_copies
+from spillway.reading.ending import missing_from, raise_for, reason_of
 from spillway.reading.experience import mean_bytes
 from spillway.reading.fanout import Partition, partitions_of
 from spillway.reading.leg import Ended, Leg, Work
@@ -32,7 +31,6 @@ from spillway.reading.stream import QueryTemplate, Record, Stream
 __all__ = ["Scan"]
 
 _STREAMED: Final = 20_000  # records asked for at once by a read of a whole range
-_TOO_LATE: Final = DeadlinePassedError().code
 _OTHER: Final = {Source.TABLE: Source.INDEX, Source.INDEX: Source.TABLE}
 
 
@@ -166,8 +164,8 @@ class Scan:
             leg = self._leg(layout, work, plan, source)
         if leg.ended is not Ended.WHOLE:
             if leg.upto == begin and not self._given:
-                _raise_for(leg)
-            self._leave_off(leg)
+                raise_for(leg)
+            self.left_off, self.reason, self.missing = leg.upto, reason_of(leg), missing_from(leg)
 
     def _leg(
         self, layout: Layout, work: Work, plan: Plan, source: Source, most_requests: float = inf
@@ -223,14 +221,6 @@ class Scan:
         throttled = any(isinstance(each.failure, SourceThrottledError) for each in leg.failed)
         return throttled or leg.ended is Ended.GIVEN_UP
 
-    def _leave_off(self, leg: Leg) -> None:
-        """Say where the read ends, why, and what it has not read."""
-        left = leg.failed or [each for each in leg.merge.streams if not each.exhausted]
-        self.left_off = leg.upto
-        self.missing = tuple(_missing(each) for each in left)
-        codes = [each.error for each in self.missing if each.error not in {None, _TOO_LATE}]
-        self.reason = codes[0] if codes else _reason(leg)
-
     def _learn(self) -> None:
         """Remember what the read has shown of its series."""
         work_end = self._query.start if self._query.descending else self._query.end
@@ -238,22 +228,3 @@ class Scan:
         seconds = seconds_between(self._after or begin, self._upto or work_end)
         density = self._given / seconds if seconds and self._given else None
         self._sources.experience.learn(self._query.series, self._seen_bytes, density)
-
-
-def _reason(leg: Leg) -> str:
-    return "read_units" if leg.ended is Ended.UNITS else "deadline"
-
-
-def _missing(stream: Stream) -> Missing:
-    code = None if stream.failure is None else stream.failure.code
-    return Missing(stream.partition.key, stream.reached, code)
-
-
-def _raise_for(leg: Leg) -> None:
-    """Raise what kept a read from making any progress."""
-    for stream in leg.failed:
-        if stream.failure is not None:
-            raise stream.failure
-    if leg.ended is Ended.UNITS:
-        reason = f"must be {leg.least_units:g} at least: one round of requests to all partitions"
-        raise InvalidInputError("invalid_query", "max_rcu", reason)

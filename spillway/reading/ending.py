@@ -1,0 +1,42 @@
+"""What a read says that ends before its range does."""
+
+from typing import Final
+
+from spillway.backoff import DeadlinePassedError
+from spillway.errors import InvalidInputError
+from spillway.reading.leg import Ended, Leg
+from spillway.reading.page import Missing
+from spillway.reading.stream import Stream
+
+__all__ = ["missing_from", "raise_for", "reason_of"]
+
+_NOT_SENT: Final = DeadlinePassedError().code
+
+
+def missing_from(leg: Leg) -> tuple[Missing, ...]:
+    """Return the partitions that a leg left off: those that failed, else all that are not read to their end."""
+    left = leg.failed or [each for each in leg.merge.streams if not each.exhausted]
+    return tuple(_missing(each) for each in left)
+
+
+def _missing(stream: Stream) -> Missing:
+    code = None if stream.failure is None else stream.failure.code
+    return Missing(stream.partition.key, stream.reached, None if code == _NOT_SENT else code)
+
+
+def reason_of(leg: Leg) -> str:
+    """Return why a leg ended before its range: `read_units`, the code of a storage error, or `deadline`."""
+    if leg.ended is Ended.UNITS:
+        return "read_units"
+    codes = [each.error for each in missing_from(leg) if each.error is not None]
+    return codes[0] if codes else "deadline"
+
+
+def raise_for(leg: Leg) -> None:
+    """Raise what kept a read from making any progress."""
+    for stream in leg.failed:
+        if stream.failure is not None:
+            raise stream.failure
+    if leg.ended is Ended.UNITS:
+        reason = f"must be {leg.least_units:g} at least: one round of requests to all partitions"
+        raise InvalidInputError("invalid_query", "max_rcu", reason)
