@@ -53,11 +53,11 @@ class Demand:
             self._waiting.pop(flow.traffic, None)
 
     def forget(self, table: str, index: str | None = None) -> None:
-        """Lose what waits for a table, or what is read of its index only."""
+        """Lose what waits for a table, or only what has to do with one of its indexes."""
         self._waiting = {
             traffic: amounts
             for traffic, amounts in self._waiting.items()
-            if traffic.table != table or (index is not None and not _reads(traffic, index))
+            if traffic.table != table or (index is not None and not _uses(traffic, index))
         }
 
     def _route(self, keys: Keys, of: Table | Index, now: float) -> Route:
@@ -90,5 +90,7 @@ def _index(table: Table, name: str) -> Index:
     return found
 
 
-def _reads(traffic: Traffic, index: str) -> bool:
+def _uses(traffic: Traffic, index: str) -> bool:
+    if isinstance(traffic, Writes):
+        return index in traffic.indexes
     return isinstance(traffic, Reads) and traffic.index == index

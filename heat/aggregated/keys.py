@@ -24,7 +24,7 @@ _SPOTS: Final = {Sorts.SPREAD: Collection, Sorts.GROWING: Growing, Sorts.ONE: On
 class Keys:
     """Partition keys and the share of the traffic that each gets. Immutable; make it once, use it for many steps."""
 
-    __slots__ = ("_spots",)
+    __slots__ = ("__weakref__", "_spots")
 
     def __init__(self, spots: Iterable[Spot]) -> None:
         """Take any spots; their shares are scaled to a sum of 1 where they are used."""

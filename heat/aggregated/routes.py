@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from random import Random
-from typing import Final
+from weakref import WeakKeyDictionary
 
 from heat.aggregated.keys import Keys
 from heat.aggregated.spots import Spot
@@ -11,13 +11,13 @@ from heat.partitions import Partition, Partitions, Position
 
 __all__ = ["Route", "Router"]
 
-_KEPT: Final = 10_000
+_Routes = WeakKeyDictionary[Keys, WeakKeyDictionary[Partitions, "Route"]]
 
 
 class Route:
     """The shares of a table's or an index's partitions, their sum being 1."""
 
-    __slots__ = ("_spots", "_weights", "partitions", "shares")
+    __slots__ = ("__weakref__", "_spots", "_weights", "partitions", "shares")
 
     def __init__(self, spots: Iterable[Spot], partitions: Partitions, now: float) -> None:
         self.partitions = len(partitions)
@@ -53,19 +53,18 @@ class Route:
 
 
 class Router:
-    """Routes of keys, made again only after a split."""
+    """Routes of keys, made again only after a split, and kept as long as their keys are."""
 
     def __init__(self) -> None:
-        self._routes: dict[tuple[Keys, Partitions], Route] = {}
+        self._routes: _Routes = WeakKeyDictionary()
 
     def route(self, keys: Keys, partitions: Partitions, now: float, *, sortable: bool) -> Route:
         """Return the route of keys in a table or an index; O(keys) after a split, else O(1)."""
-        found = self._routes.get((keys, partitions))
+        routes = self._routes.setdefault(keys, WeakKeyDictionary())
+        found = routes.get(partitions)
         if found is None or found.partitions != len(partitions):
-            if len(self._routes) >= _KEPT:
-                self._routes.clear()
             found = Route(keys.spots(sortable=sortable), partitions, now)
-            self._routes[keys, partitions] = found
+            routes[partitions] = found
         return found
 
 

@@ -185,9 +185,10 @@ def test_what_waits_for_a_table_that_is_deleted_is_lost() -> None:
     heat = model(settings(index=Throughput()))
     writes = Writes(TABLE, Keys.everywhere(), retried=True)
     reads = Reads(TABLE, Keys.one("hot"), index=INDEX, retried=True)
-    heat.offer({writes: 50_000.0, reads: 50_000.0})
+    entries = Writes(TABLE, HOT.keys, {INDEX: Entries(HOT.keys)}, retried=True)
+    heat.offer({writes: 50_000.0, reads: 50_000.0, entries: 50_000.0})
     heat.update_table(settings())
-    assert heat.waiting(writes) > heat.waiting(reads) == 0
+    assert heat.waiting(writes) > heat.waiting(reads) == heat.waiting(entries) == 0
     heat.create_table(settings())
     assert heat.waiting(writes) == 0
     heat.offer({})

@@ -1,5 +1,6 @@
 from random import Random
 from typing import Any
+from weakref import ref
 
 import pytest
 from hypothesis import given
@@ -125,6 +126,12 @@ def test_routes_are_made_again_only_after_a_split() -> None:
     again = router.route(keys, parts, 1.0, sortable=True)
     assert again is not first
     assert list(again.shares.values()) == pytest.approx([1 / 8, 3 / 8, 1 / 2])
+
+
+def test_routes_go_with_their_keys() -> None:
+    parts, router = partitions(2), Router()
+    gone = ref(router.route(Keys.everywhere(), parts, 0.0, sortable=True))
+    assert gone() is None
 
 
 @pytest.mark.parametrize("shares", [{}, {"a": 0.0}, {"a": -1.0}])
