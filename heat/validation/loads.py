@@ -105,7 +105,7 @@ class Clients:
 def clients(  # noqa: PLR0913  # one load's whole description
     trial: Trial,
     heat: Heat,
-    new: Callable[[], Item],
+    items: Iterator[Item],
     who: Clients,
     seconds: float,
     *,
@@ -116,7 +116,7 @@ def clients(  # noqa: PLR0913  # one load's whole description
 
     Threads and rates are scaled with the limits, never their latency.
     """
-    pool = _Pool(heat, new, who, trial.limits, start / trial.time)
+    pool = _Pool(heat, items, who, trial.limits, start / trial.time)
     return [
         pool.until((start + end * slot) / trial.time) for end in range(1, round(seconds / slot) + 1)
     ]
@@ -126,7 +126,7 @@ class _Pool:
     """The items that clients are at: all are sent at once, a latency apart; refused ones stay."""
 
     def __init__(
-        self, heat: Heat, new: Callable[[], Item], who: Clients, limits: float, start: float
+        self, heat: Heat, new: Iterator[Item], who: Clients, limits: float, start: float
     ) -> None:
         threads = max(1, round(who.threads * limits))
         self._heat = heat
@@ -134,7 +134,7 @@ class _Pool:
         self._limits = limits
         self._step = who.latency * threads / (who.threads * limits)  # makes up for the rounding
         self._allowed = who.most_per_second * limits * self._step or float(threads)
-        self._items = [new() for _ in range(threads)]
+        self._items = [next(new) for _ in range(threads)]
         self._credit = 0.0
         self._now = start
 
@@ -159,7 +159,7 @@ class _Pool:
         sent, rest = self._items[:count], self._items[count:]
         verdicts = put(self._heat, sent, self._now)
         again = [one for one, no in zip(sent, verdicts, strict=True) if no is not None]
-        self._items = rest + again + [self._new() for _ in range(count - len(again))]
+        self._items = rest + again + [next(self._new) for _ in range(count - len(again))]
         return count - len(again), len(again)
 
 

@@ -63,6 +63,15 @@ VARIANTS: Final = (
     *_of("initial_burst_seconds", 60, 300),
     *_of("index_buffer_seconds", 0.5, 2),
     Variant(
+        "0.85 for 60 s, then 540 to 720 s",
+        {
+            "split_threshold": 0.85,
+            "split_detection_seconds": 60,
+            "split_minimum_seconds": 540,
+            "split_maximum_seconds": 720,
+        },
+    ),
+    Variant(
         "0.9, and 5 to 20 min in all",
         {
             "split_threshold": 0.9,

@@ -2,7 +2,8 @@
 
 Cases are written in published units: a partition takes 1,000 writes a second, a minute has 60 seconds. A
 trial turns them into the model's. With `limits` 0.02 every limit and every rate offered is a fiftieth, so
-that ten minutes of 9,000 reads a second are 108,000 reads; with `time` 20 every duration is a twentieth.
+that ten minutes of 9,000 reads a second are 108,000 reads; with `time` 20 every duration is a twentieth,
+the depths of buckets included.
 """
 
 from dataclasses import dataclass, replace
@@ -69,5 +70,7 @@ class Trial:
             partition_rcu=parameters.partition_rcu * self.limits,
             quota_wcu=parameters.quota_wcu * self.limits,
             quota_rcu=parameters.quota_rcu * self.limits,
+            partition_bucket_seconds=parameters.partition_bucket_seconds / self.time,
+            rate_bucket_seconds=parameters.rate_bucket_seconds / self.time,
             time_scale=parameters.time_scale * self.time,
         )

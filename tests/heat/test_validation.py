@@ -12,7 +12,6 @@ from statistics import mean
 import pytest
 
 from heat import Parameters
-from heat.items import Item
 from heat.validation import __main__, sensitivity
 from heat.validation.case import Case, Expected
 from heat.validation.cases import CASES
@@ -83,18 +82,14 @@ def test_neither_scale_changes_what_waiting_clients_get_through() -> None:
     def early_and_late(limits: float, time: float) -> list[float]:
         trial = Trial(DEFAULTS, 2, limits, time)
         random = trial.random()
-        keys = [f"key{n}" for n in range(10)]
-
-        def new() -> Item:
-            return item(random.choice(keys), f"{random.random():.9f}")
-
+        items = (item(f"key{n % 10}", f"{random.random():.9f}") for n in count())
         who = Clients(threads=128, latency=0.0063)
-        flows = clients(trial, trial.model(table()), new, who, 24 * 60)
+        flows = clients(trial, trial.model(table()), items, who, 24 * 60)
         return [mean(flow.accepted for flow in flows[at : at + 8]) for at in (1, 16)]
 
-    scaled = early_and_late(0.05, 20)
-    assert scaled == pytest.approx(early_and_late(0.1, 20), rel=0.1)
-    assert scaled == pytest.approx(early_and_late(0.05, 10), rel=0.1)
+    scaled = early_and_late(0.1, 20)
+    assert scaled == pytest.approx(early_and_late(0.2, 20), rel=0.1)
+    assert scaled == pytest.approx(early_and_late(0.1, 10), rel=0.1)
 
 
 @pytest.mark.parametrize(
