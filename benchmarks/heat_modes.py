@@ -23,6 +23,7 @@ from benchmarks.modes.runs import Figures, by_events, by_rates
 from benchmarks.modes.workload import Stream, Workload, table
 from benchmarks.modes.workloads import ZIPF, workloads
 from heat import Parameters, Split
+from heat.partitions import HASHES
 
 _RATE: Final = 10_000.0
 _HOUR: Final = 3_600
@@ -111,11 +112,11 @@ def _same(comparison: Comparison) -> str:
 
 
 def _apart(one: Split, other: Split) -> float:
-    """Return the distance of two cuts, in shares of a collection or of a fortieth of the hashes."""
+    """Return the distance of two cuts, as a share of all sort keys where they are in one key, else of all hashes."""
     if one.cut[0] == other.cut[0]:
         sorts = [float(split.cut[1]) if len(split.cut) > 1 else 0.0 for split in (one, other)]
         return abs(sorts[0] - sorts[1])
-    return float(abs(one.cut[0] - other.cut[0]) / 2**64 * 40)
+    return float(abs(one.cut[0] - other.cut[0]) / HASHES)
 
 
 def _show(comparisons: list[Comparison], seed: int, console: Console) -> None:
