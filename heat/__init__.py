@@ -34,6 +34,8 @@ asked for `NONE`, and strips them from the answer. An update's index entries are
 **Beside it.** `generations`: DynamoDB's earlier designs as modes, and what each cured. `autoscaling`: Application
 Auto Scaling of provisioned tables. `figures` draws; nothing else here imports it.
 
+**For hours and days** `heat.aggregated` drives the same model by rates a time step.
+
 **Not modelled.** Latency, and requests that fail for other reasons. Request routers: one bucket a limit
 stands for all of them, so throttling starts to the unit where DynamoDB's is some seconds late and uneven.
 Replicas but for their effect on eventually consistent reads. Moves of partitions, and neighbours on the
