@@ -14,8 +14,14 @@ _NOT_SENT: Final = DeadlinePassedError().code
 
 
 def missing_from(leg: Leg) -> tuple[Missing, ...]:
-    """Return the partitions that a leg left off: those that failed, else all that are not read to their end."""
+    """Return the partitions that a leg left off: those that failed, else all open ones that are not read to their end.
+
+    Where none is, the first of those that were not begun.
+    """
     left = leg.failed or [each for each in leg.merge.streams if not each.exhausted]
+    closed = leg.merge.closed
+    if not left and closed is not None:
+        return (Missing(closed.key, closed.bound, None),)
     return tuple(_missing(each) for each in left)
 
 

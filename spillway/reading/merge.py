@@ -44,6 +44,11 @@ class Merge:
         self.open(ahead)
         self.upto = self._first(*(stream.reached for stream in self.streams))
 
+    @property
+    def closed(self) -> Partition | None:
+        """The first partition that is not open yet, None where all are."""
+        return self._waiting.following
+
     def take(self) -> list[Record]:
         """Remove and return the records that are final after a round, in order; copies of an event are adjacent."""
         frontier = self._first(*(each.reached for each in self.streams if not each.exhausted))
@@ -86,25 +91,25 @@ class Merge:
 
 
 class _Waiting:
-    """Partitions not opened yet; those with the same bound are opened together."""
+    """Partitions not opened yet, `following` the first; those with the same bound are opened together."""
 
     def __init__(
         self, partitions: Iterator[Partition], open_stream: Callable[[Partition], Stream]
     ) -> None:
         self._partitions = partitions
         self._open = open_stream
-        self._next = next(partitions, None)
+        self.following = next(partitions, None)
 
     @property
     def bound(self) -> str | None:
         """Where the next closed partition may begin, None where none is left."""
-        return None if self._next is None else self._next.bound
+        return None if self.following is None else self.following.bound
 
     def open_next(self) -> list[Stream]:
         """Open the partitions of the next bound."""
         opened = []
         bound = self.bound
-        while self._next is not None and self._next.bound == bound:
-            opened.append(self._open(self._next))
-            self._next = next(self._partitions, None)
+        while self.following is not None and self.following.bound == bound:
+            opened.append(self._open(self.following))
+            self.following = next(self._partitions, None)
         return opened

@@ -166,3 +166,26 @@ def test_a_failure_behind_the_page_does_not_touch_it() -> None:
     page = memory.another().read("ORD", START, END, limit=5, read="table")
     assert page.complete
     assert list(page.events) == events[:5]
+
+
+def test_a_walk_that_ends_between_two_buckets_names_the_next_one() -> None:
+    clock: list[MemoryStore] = []
+
+    def slow(call: Call) -> Call:
+        def waiting(operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+            if clock and operation == "Query":
+                clock[0].clock.forward(timedelta(seconds=1))
+            return call(operation, request)
+
+        return waiting
+
+    memory = MemoryStore(wrap=slow)
+    assert not memory.store.write([event_at(NOON - timedelta(minutes=1))]).rejected
+    clock.append(memory)
+    page = memory.another().read(
+        "ORD", NOON - timedelta(hours=20), NOON, read="index", consistent=False, timeout=6
+    )
+    (missing,) = page.missing
+    assert (page.complete, page.reason, missing.error) == (False, "deadline", None)
+    assert page.cursor is not None
+    assert missing.partition.startswith("ORD#2026-")
