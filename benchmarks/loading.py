@@ -39,7 +39,7 @@ def stored_item(series: str, number: int, shards: int) -> Item:
 def load(url: str, series: str, count: int, shards: int, table: str = EVENTS) -> None:
     """Put events 0 to `count` of a series into a table of an engine, for a layout of `shards` that covers all times.
 
-    Takes about 25 s a million on two cores, and hardly any memory.
+    Takes a minute or two a million on two cores, and hardly any memory.
     """
     client = connect(url)
     call = call_through(client)
