@@ -102,9 +102,9 @@ class Partition:
         self.hot_since = parent.hot_since
         self.observed.inherit(parent.observed, lambda place: self.low <= place < high)
 
-    def hot_for(self, now: float) -> float:
-        """Return for how many seconds it has been hot."""
-        return 0.0 if self.hot_since is None else now - self.hot_since
+    def has_been_hot(self, seconds: float, now: float) -> bool:
+        """Say whether it is hot, and has been for so long."""
+        return self.hot_since is not None and now - self.hot_since >= seconds
 
     def cool(self) -> None:
         """Be hot no more, or start being watched anew."""

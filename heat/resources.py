@@ -161,7 +161,7 @@ class Resource:
         if partition.split_at is not None:
             if now >= partition.split_at:
                 self._split_for_heat(partition, now)
-        elif partition.hot_for(now) >= limits.split_detection_seconds and self._may_split():
+        elif partition.has_been_hot(limits.split_detection_seconds, now) and self._may_split():
             partition.split_at = now + self._duration()
 
     def _may_split(self) -> bool:

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from heat.validation.outcomes import Outcome
 
-__all__ = ["report", "shown"]
+__all__ = ["number_text", "report"]
 
 
 def report(found: Iterable[Outcome]) -> Table:
@@ -30,19 +30,20 @@ def _row(outcome: Outcome, at: int) -> tuple[str, ...]:
         f"  {expected.what}",
         expected.published,
         expected.tolerance,
-        shown(outcome, at),
+        _shown(outcome, at),
         f"{within} of {seeds}" if seeds > 1 else "",
         "ok" if within == seeds else "out",
     )
 
 
-def shown(outcome: Outcome, at: int) -> str:
+def _shown(outcome: Outcome, at: int) -> str:
     """Return a figure: the median and, where they differ, the least and the greatest of the seeds."""
-    least, most = (_number(figure) for figure in outcome.spread(at))
-    middle = _number(outcome.middle(at))
+    least, most = (number_text(figure) for figure in outcome.spread(at))
+    middle = number_text(outcome.middle(at))
     return middle if least == most else f"{middle} ({least} to {most})"
 
 
-def _number(figure: float) -> str:
+def number_text(figure: float) -> str:
+    """Return a figure to read: whole from 100 up, else with a decimal where it has one."""
     rounded = round(figure, 0 if abs(figure) >= 100 else 1)
     return f"{rounded:,.0f}" if rounded == int(rounded) else f"{rounded:,.1f}"

@@ -8,19 +8,18 @@ from rich.table import Table
 from heat.parameters import Parameters
 from heat.validation.cases import CASES
 from heat.validation.outcomes import Job, Outcome
-from heat.validation.report import shown
+from heat.validation.report import number_text
 
 __all__ = ["VARIANTS", "Variant", "jobs", "report"]
 
 _SEEDS: Final = 3
-_COLUMNS: Final = (  # case, figure
-    ("5", 2),
-    ("8", 0),
-    ("8", 1),
-    ("10", 0),
-    ("10", 3),
-    ("10", 4),
-    ("10", 5),
+_COLUMNS: Final = (  # case, figure, heading
+    ("5", 2, "5: first split, min"),
+    ("8", 0, "8: at first"),
+    ("8", 1, "8: rise, min"),
+    ("10", 3, "10: after 1 h"),
+    ("10", 4, "10: partitions"),
+    ("10", 5, "10: 256 threads"),
 )
 
 
@@ -93,13 +92,12 @@ def jobs() -> list[Job]:
 
 
 def report(found: list[Outcome]) -> Table:
-    """Return the table: a row a variant; `*` marks what is out of its tolerance."""
+    """Return the table: a row a variant, medians; `*` where a seed is out of the tolerance."""
     table = Table(box=None, pad_edge=False, header_style="")
     table.add_column("with", no_wrap=True)
-    for number, at in _COLUMNS:
-        (case,) = (case for case in CASES if case.number == number)
-        table.add_column(f"{number}: {case.expected[at].what}", justify="right")
-    table.add_column("other cases out")
+    for *_, heading in _COLUMNS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("others out", no_wrap=True)
     for row, variant in enumerate(VARIANTS):
         of_variant = found[row * len(CASES) : (row + 1) * len(CASES)]
         table.add_row(variant.name, *_cells(of_variant), _others(of_variant))
@@ -108,14 +106,14 @@ def report(found: list[Outcome]) -> Table:
 
 def _cells(found: list[Outcome]) -> list[str]:
     cells = []
-    for number, at in _COLUMNS:
+    for number, at, _ in _COLUMNS:
         (outcome,) = (outcome for outcome in found if outcome.case.number == number)
         out = outcome.within(at) < len(outcome.figures)
-        cells.append(shown(outcome, at) + ("*" if out else ""))
+        cells.append(number_text(outcome.middle(at)) + ("*" if out else ""))
     return cells
 
 
 def _others(found: list[Outcome]) -> str:
-    columns = {number for number, _ in _COLUMNS}
+    columns = {number for number, *_ in _COLUMNS}
     out = {each.case.number for each in found if not each.holds} - columns
     return ", ".join(sorted(out)) or "none"

@@ -115,6 +115,14 @@ def test_a_partition_that_was_hot_for_less_than_the_detection_does_not_split() -
     assert whys(heat) == []
 
 
+def test_without_a_detection_only_hot_partitions_split_and_as_soon_as_the_work_is_done() -> None:
+    at_once = replace(FAST, split_detection_seconds=0)
+    heat = model(settings(warm_write=WIDE), at_once)
+    load(heat, spread(), 60, LATEST)
+    assert 5 < heat.resource(TABLE).splits[0].at <= 10
+    assert {split.cut[0] for split in heat.resource(TABLE).splits} == {position("hot")[0]}
+
+
 def test_no_more_splits_are_under_way_at_once_than_are_allowed() -> None:
     def most_at_once(allowed: int) -> int:
         heat = model(settings(warm_write=WIDE), replace(FAST, splits_at_once=allowed))
