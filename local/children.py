@@ -2,12 +2,13 @@
 
 import errno
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,16 +28,22 @@ __all__ = [
 
 LOOPBACK = "127.0.0.1"
 _GUARD = Path(__file__).with_name("guard.py")
+_LISTENING = range(20_000, 32_000)  # below the ports of outgoing connections, on Linux and macOS
 _POLL = 0.01  # seconds
 
 Child = subprocess.Popen[bytes]
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that nothing listens on now."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
+    """Return a port of the loopback address that nothing listens on now.
+
+    Not one of those that the system gives to outgoing connections: any of these may be taken before a child binds it.
+    """
+    while True:
+        port = secrets.choice(_LISTENING)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((LOOPBACK, port))
+            return port
 
 
 def accepts(port: int) -> bool:
