@@ -16,7 +16,7 @@ __all__ = ["Experience", "Known", "mean_bytes"]
 _MOST_SERIES: Final = 10_000
 _SAMPLE: Final = 16  # records whose sizes are looked at
 _AVOIDED_FOR: Final = 5.0  # seconds after a throttle
-_BUCKET_BYTES: Final = 16  # of a time bucket and an index shard in the index's partition key
+_BUCKET_BYTES: Final = 13  # that the index's partition key has more than the table's
 _NAMES: Final = sum(map(len, (PARTITION_KEY, SORT_KEY, PAYLOAD, INDEX_PARTITION_KEY)))
 
 

@@ -119,15 +119,16 @@ class Leg:
     def _due(self, remaining: int) -> list[tuple[Stream, int]]:
         """Return the streams to fetch next, each with its limit."""
         due = shares(self.merge.streams, remaining, descending=self._work.query.descending)
-        free = max(1, int(UNIT_BYTES / self.item_bytes))
-        return [(stream, self._limit(stream, part, len(due), free)) for stream, part in due]
+        unit_items = max(1.0, UNIT_BYTES / self.item_bytes)
+        return [(stream, self._limit(stream, part, len(due), unit_items)) for stream, part in due]
 
-    def _limit(self, stream: Stream, expected: float, together: int, free: int) -> int:
+    def _limit(self, stream: Stream, expected: float, together: int, unit_items: float) -> int:
         if self._work.query.sharding_key is not None:
-            return limit_through(expected, stream.kept, stream.passed_over, free)
+            return limit_through(expected, stream.kept, stream.passed_over, unit_items)
         # The index holds the last event of a page back, until all its copies are there.
         held_back = 1 if self._source is Source.INDEX else 0
-        return limit_for(expected, together, free) + held_back
+        again = stream.kept > 0
+        return limit_for(expected, together, unit_items, again=again) + held_back
 
     def _affordable(self, due: list[tuple[Stream, int]]) -> list[tuple[Stream, int]] | None:
         """Return what the budget allows: all with lower limits, or only those furthest behind; None for less."""

@@ -16,31 +16,36 @@ __all__ = ["UNIT_BYTES", "affordable", "limit_for", "limit_through", "shares"]
 
 UNIT_BYTES: Final = 4_096  # of items read that each started unit of a Query pays for
 _DRY: Final = 0.02  # chance that any partition of a round runs dry
-_LIKELY_DRY: Final = 0.05  # that one of them does, where the others' slack would cost units
+_LIKELY_DRY: Final = 0.1  # that one that was asked before does
 _NEAR: Final = 1.1  # slack that is taken at the price of items, for one round less
 _SLIGHT: Final = 1.03
+_MANY: Final = 100  # items of which slack costs more time than a second round
 _PASSED_OVER: Final = 8  # items a wanted one, until a read has seen how many
 _MOST_PASSED_OVER: Final = 1_000
 
 
-def limit_for(expected: float, partitions: int, free_items: int) -> int:
+def limit_for(expected: float, partitions: int, unit_items: float, *, again: bool = False) -> int:
     """Return the limit for one of several partitions that is expected to hold so many of the items still wanted.
 
-    `free_items` is how many the cheapest Query returns: up to there slack costs no units.
+    `unit_items` is how many items each unit of a Query carries: slack that fills a started unit costs none. `again` is
+    for those asked before, few, of which one more round matters less.
     """
     if partitions <= 1:
         return math.ceil(expected)
-    sure = _quantile(expected, _DRY / partitions)
-    if sure <= max(free_items, _NEAR * expected):
+    sure = _quantile(expected, _LIKELY_DRY if again else _DRY / partitions)
+    if sure <= max(unit_items, _NEAR * expected):
         return sure
-    likely = min(free_items, _quantile(expected, _LIKELY_DRY))
-    return max(likely, math.ceil(_SLIGHT * expected) + 1)
+    slight = math.ceil(_SLIGHT * expected) + 1
+    filled = int(math.ceil(slight / unit_items) * unit_items)
+    if expected > _MANY and filled > _NEAR * expected:
+        return slight
+    return min(sure, max(slight, filled))
 
 
-def limit_through(expected: float, kept: int, passed_over: int, free_items: int) -> int:
+def limit_through(expected: float, kept: int, passed_over: int, unit_items: float) -> int:
     """Return the limit for a partition of which a read keeps a part only, by what it has kept so far."""
     share = kept / (kept + passed_over) if kept else 1 / _PASSED_OVER
-    return max(free_items, min(_MOST_PASSED_OVER, math.ceil(_NEAR * expected / share)))
+    return max(int(unit_items), min(_MOST_PASSED_OVER, math.ceil(_NEAR * expected / share)))
 
 
 def affordable(

@@ -137,8 +137,8 @@ def estimated(
         return Estimate(0, 0)
     held = known.events_in(_seconds(query))
     held = math.inf if held is None else held
-    free = max(1, int(UNIT_BYTES / known.item_bytes))
-    limit = limit_for(wanted / shards, shards, free)
+    unit_items = max(1.0, UNIT_BYTES / known.item_bytes)
+    limit = limit_for(wanted / shards, shards, unit_items)
     first = min(limit, held / shards)
     once = Estimate(
         shards, shards * read_units(first * known.item_bytes, consistent=query.consistent)

@@ -129,10 +129,10 @@ class Scan:
         return [Partition(partition_key(query.series, 0), bound, on_index=False)]
 
     def _first_limit(self, partitions: int) -> int:
-        free = max(1, int(UNIT_BYTES / self._known.item_bytes))
+        unit_items = max(1.0, UNIT_BYTES / self._known.item_bytes)
         if self._query.sharding_key is not None:
-            return free
-        return limit_for(self._remaining() / max(1, partitions), partitions, free)
+            return int(unit_items)
+        return limit_for(self._remaining() / max(1, partitions), partitions, unit_items)
 
     def _planned(self, layout: Layout, query: ReadQuery) -> Plan:
         plan = planned(
