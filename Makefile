@@ -6,7 +6,7 @@ PY := .venv/bin/python
 
 .PHONY: help
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 22
 
 .PHONY: setup
 setup: ## Install everything that is missing (needs Python >= 3.11)
