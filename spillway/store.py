@@ -113,7 +113,12 @@ class EventStore(Aggregating, Exporting):
         """Write events and answer for each: accepted means durably stored, nothing else does.
 
         Invalid events don't sink the others. The same identity twice is one event, if the payloads are equal.
-        Throttled and failed writes are retried with full jitter until `timeout` seconds have passed.
+        Throttled and failed writes are retried with full jitter until `timeout` seconds have passed
+        (default: `Settings.write_timeout`, 20). Events that were never sent by then are rejected with
+        the code `deadline`: write these again.
+
+        Write up to 1,000 events at once. Larger writes are not faster, keep all their events in
+        memory, and may run out of time: `timeout` includes taking the events from `events`.
 
         Costs one BatchWriteItem for each 25 events, for each 1 KB of an event 1 WCU and as much again for its index
         entry, and one consistent GetItem (0.5 to 1 RCU) a series and `layout_ttl`.

@@ -162,6 +162,9 @@ _INGEST: Final = {
         "400": _answer("Nothing accepted, nothing worth retrying", types.IngestAnswer),
         "413": _answer("Over 1,000 events or 4 MB", types.ErrorAnswer),
         "429": _answer("All throttled: try again after Retry-After seconds", types.IngestAnswer),
-        "503": _answer("DynamoDB is out of reach: try again", types.IngestAnswer),
+        "503": _answer(
+            "DynamoDB is out of reach, or time ran out: try again after Retry-After seconds",
+            types.IngestAnswer,
+        ),
     },
 }

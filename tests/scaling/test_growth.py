@@ -208,7 +208,7 @@ def test_growth_and_probes_keep_within_the_deadline_of_the_write(timeout: float)
     assert world.clock.seconds <= ends + 0.02
     assert result.accepted + len(result.rejected) == 1_000
     assert _stored(world).total() >= result.accepted
-    assert {each.code for each in result.rejected} <= {"throttled", "storage_unavailable"}
+    assert {each.code for each in result.rejected} <= {"throttled", "deadline"}
 
 
 def test_no_probe_is_sent_after_the_deadline() -> None:
