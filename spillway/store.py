@@ -114,8 +114,8 @@ class EventStore(Aggregating, Exporting):
 
         Invalid events don't sink the others. The same identity twice is one event, if the payloads are equal.
         Throttled and failed writes are retried with full jitter until `timeout` seconds have passed
-        (default: `Settings.write_timeout`, 20). Events that were never sent by then are rejected with
-        the code `deadline`: write these again.
+        (default: `Settings.write_timeout`, 20). Events that were never sent by then are rejected
+        with the code `deadline`: write these again.
 
         Write up to 1,000 events at once. Larger writes are not faster, keep all their events in
         memory, and may run out of time: `timeout` includes taking the events from `events`.

@@ -44,7 +44,11 @@ __all__ = [
 
 
 def answer_write(result: WriteResult, *, ids_made: bool) -> Response[Any]:
-    """Answer an ingest: 200 all accepted, 207 some or a mix, 400 hopeless, 429 throttled, 503 other failures."""
+    """Answer an ingest.
+
+    200: all accepted. 207: some, or a mix. None accepted: 400 where no retry helps, 429 where
+    DynamoDB throttles, else 503.
+    """
     status = _status(result)
     answer = IngestAnswer(
         accepted=result.accepted,

@@ -19,9 +19,10 @@ class Rejected:
 
     Attributes:
         index: its position in the request.
-        code: a stable word. Never stored: `invalid_event`, `in_future`, `too_late`, `item_too_large`,
-            `duplicate_event`. Not stored: `throttled`, `storage_unavailable`, `storage_refused`,
-            `deadline` (never sent, because the time of the write was up). Maybe stored: `unknown_outcome`.
+        code: a stable word. Never stored: `invalid_event`, `in_future`, `too_late`,
+            `item_too_large`, `duplicate_event`. Not stored: `throttled`, `storage_unavailable`,
+            `storage_refused`, `deadline` (never sent, because the time of the write was up).
+            Maybe stored: `unknown_outcome`.
         where: the field at fault, such as `time`; empty where it is none or several.
         message: one sentence, without the field's name.
         retryable: whether the same event may be accepted later; identity makes a retry safe.

@@ -46,7 +46,7 @@ class Writer:
         self._runtime = runtime
 
     def write(self, events: Iterable[Event], timeout: float) -> WriteResult:
-        """Write events, retry what fails until `timeout` seconds have passed, return one outcome each.
+        """Write events, retry what fails for `timeout` seconds, return one outcome each.
 
         Events that were not sent by then are rejected as `deadline`.
         """

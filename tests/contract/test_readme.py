@@ -36,7 +36,7 @@ def _key(described: str) -> tuple[list[Any], list[Any]]:
 
 
 def _tables(client: "DynamoDBClient") -> dict[str, str]:
-    """Create the tables that the README describes; return their names as `make up` puts them out."""
+    """Create the tables that the README describes; return their names as `make up` does."""
     rows = re.findall(
         r"^\| (events|layouts|usage)\b[^|]* \| (.*?) \| (.*?) ?\|$", PAGE, re.MULTILINE
     )

@@ -1,4 +1,4 @@
-"""What the pages tell to install outside this folder is enough: followed literally, in a folder of its own."""
+"""What the pages tell to install outside this folder is enough, in a folder of its own."""
 
 import json
 import os
@@ -74,7 +74,9 @@ def test_the_bundle_finds_its_uv(app: Path) -> None:
 
 
 def test_the_library_runs_by_what_the_readme_tells_to_install(tmp_path: Path) -> None:
-    assert "put a checkout on `PYTHONPATH` and install its `requirements.txt`" in README
+    assert "put a checkout on `PYTHONPATH` and install its `requirements.txt`" in " ".join(
+        README.split()
+    )
     (tmp_path / CHECKOUT).parent.mkdir()
     (tmp_path / CHECKOUT).symlink_to(ROOT)
     run(f"uv venv .venv && uv pip install -r {CHECKOUT}/requirements.txt", tmp_path)

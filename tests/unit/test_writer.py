@@ -292,7 +292,7 @@ def test_a_write_ends_soon_after_its_deadline_however_slow_the_storage_fails(
 
 
 def _each_batch_takes(seconds: float, error: StorageError | None = None) -> MemoryStore:
-    """Return a store whose batches take `seconds` each, one after the other, and fail with `error`."""
+    """Return a store whose batches take `seconds` each, in turn, and fail with `error`."""
     memory = MemoryStore(Settings(growth=AS_IT_IS))
     store_layout(memory.table, [epoch()])
 
