@@ -56,7 +56,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     ),
     "scaler": Access(
         events=("dynamodb:DescribeContributorInsights", "dynamodb:DescribeTable"),
-        layouts=("dynamodb:GetItem", "dynamodb:UpdateItem"),
+        layouts=("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem"),
         layouts_index=("dynamodb:Query",),
         usage=("dynamodb:Query",),
         insight_rules=("cloudwatch:GetInsightRuleReport",),

@@ -14,6 +14,7 @@ CLOUDWATCH = "arn:<AWS::Partition>:cloudwatch:<AWS::Region>:<AWS::AccountId>"
 ALLOWED = {
     ("dynamodb:DescribeContributorInsights", "<events>"),
     ("dynamodb:DescribeTable", "<events>"),
+    ("dynamodb:BatchGetItem", "<layouts>"),
     ("dynamodb:GetItem", "<layouts>"),
     ("dynamodb:UpdateItem", "<layouts>"),
     ("dynamodb:Query", f"<layouts>/index/{keys.LAYOUT_INDEX_NAME}"),
