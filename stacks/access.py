@@ -66,7 +66,10 @@ ACCESS: Final[Mapping[str, Access]] = {
 }
 
 RAISES_CAPACITY: Final = Access(events=("dynamodb:UpdateTable",))
-"""What the scaler may do besides, where its bounds let it raise capacity."""
+"""What the scaler may do besides, where a stage's bounds let it raise capacity.
+
+UpdateTable has no condition keys: it also changes deletion protection, indexes and billing mode.
+"""
 
 # What DAX asks of DynamoDB for those who read through it; keys of a table by DescribeTable.
 DAX_ACCESS: Final = Access(
