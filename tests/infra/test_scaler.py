@@ -60,9 +60,7 @@ def test_the_scaler_may_do_what_is_listed_and_change_no_table(synthesis: Synthes
     assert len(granted) == len(set(granted))
 
 
-def test_no_role_of_any_stage_may_change_a_table(
-    synthesis: Synthesis, function: Resource
-) -> None:
+def test_no_role_of_any_stage_may_change_a_table(synthesis: Synthesis, function: Resource) -> None:
     for template in synthesis.template_files:
         text = template.read_text()
         assert "UpdateTable" not in text
@@ -77,7 +75,8 @@ def test_with_a_bound_the_scaler_alone_may_change_the_table_of_events(
     tmp_path: Path, bound: str
 ) -> None:
     stage = STAGES["dev"]
-    growth = replace(stage.growth, **{bound: 16_000})
+    changed: Any = {bound: 16_000}
+    growth = replace(stage.growth, **changed)
     synthesis = synthesise("dev", tmp_path, stage=replace(stage, growth=growth))
     granted = {(action, written(synthesis, on)) for action, on in allowed(synthesis, SCALER)}
     assert granted == {*ALLOWED, ("dynamodb:UpdateTable", "<events>")}
