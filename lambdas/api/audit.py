@@ -1,4 +1,4 @@
-"""The audit line of a change by hand: who sent it, what it is about, what came of it. Never payloads."""
+"""The audit line of a change by hand: who sent it, its target and its outcome. Never payloads."""
 
 import json
 from collections.abc import Mapping

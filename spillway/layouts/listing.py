@@ -27,7 +27,7 @@ class ShardedSeries:
         self._runtime = runtime
 
     def page(self, after: str | None, limit: int) -> tuple[Sequence[Layout], str | None]:
-        """Return up to `limit` layouts after a series, and the series to go on after, None at the end.
+        """Return up to `limit` layouts after a series, and where to go on; None at the end.
 
         Both reads are eventually consistent: read a layout anew before changing it. Layouts that
         are damaged or gone are left out. Costs one Query of half a read unit for each 4 KB of keys,
