@@ -47,8 +47,9 @@ class Suspects:
     def of(self, throttles: Mapping[float, float], since: float, now: float) -> Sequence[Suspect]:
         """Return series with known demand, by the throttles of the index in each minute.
 
-        Costs a Query for each 250 series with more than one shard, and one for each of up to 500 that have not changed since;
-        series with fewer shards in the index than in the table come first.
+        Costs a Query and three BatchGetItems for each 250 series with more than one shard, and a
+        Query for each of up to 500 that have not changed since; series with fewer shards in the
+        index than in the table come first.
         """
         accused = (
             (layout, left)
