@@ -19,7 +19,7 @@ MINUTE = timedelta(minutes=1)
 
 
 class Throttling:
-    """A table that throttles queries of `sources` (`table`, `index`) and of keys ending in `failing`."""
+    """A table that throttles queries of `sources`, table or index, and of keys ending in `failing`."""
 
     def __init__(self, call: Call) -> None:
         self.call = call

@@ -50,7 +50,7 @@ recent_times: st.SearchStrategy[datetime] = st.builds(
 
 
 def ranges(first: datetime, last: datetime) -> st.SearchStrategy[tuple[datetime, datetime]]:
-    """Return ranges within [first, last] whose ends lie at any microsecond, mostly within buckets."""
+    """Return ranges within [first, last] whose ends lie at any microsecond."""
     length = (last - first) // timedelta(microseconds=1)
     ends = st.tuples(st.integers(0, length), st.integers(0, length)).filter(
         lambda two: two[0] != two[1]
