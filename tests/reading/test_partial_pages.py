@@ -172,6 +172,29 @@ def test_what_is_missing_names_the_partition_the_place_and_the_error() -> None:
     assert [identity(each) for each in page.events] == [identity(each) for each in events[: len(page.events)]]  # fmt: skip
 
 
+@pytest.mark.parametrize("limit", [1, 40])
+def test_past_the_soft_deadline_no_other_source_is_begun_and_the_throttle_is_told(
+    limit: int,
+) -> None:
+    """One shard throttles, and another is out of reach until the time is nearly up."""
+    faults = {"0": (1, "throttled"), "1": (1, "unreachable")}
+    memory, events, made = _written([1, *range(61, 661, 10)], faults)
+    store = memory.another()
+    found: list[Event] = []
+    cursor: str | None = None
+    with pytest.raises(ThrottledError):  # once a page makes no progress
+        while True:
+            page = store.read("ORD", START, END, limit=limit, cursor=cursor, consistent=False)
+            found += page.events
+            cursor = page.cursor
+            codes = {each.error for each in page.missing}
+            assert page.reason in {None, "ThrottlingException"}
+            assert page.complete or page.reason in codes
+    assert found
+    assert found == events[: len(found)]
+    assert all(not key.startswith("ORD#2026") for key in made[-1].asked)
+
+
 def test_a_failure_behind_the_page_does_not_touch_it() -> None:
     memory, events, _ = _written(list(range(1, 200)), {"2": (1, "timed out")})
     page = memory.another().read("ORD", START, END, limit=5, read="table")
