@@ -136,16 +136,15 @@ class Leg:
         if budget.read_units is None or not due:
             return due
         left = budget.read_units - spent.read_units
-        behind = [each for each in due if each[0].reached == self._furthest_behind(due)]
+        first = max if self._work.query.descending else min
+        furthest_behind = first(stream.reached for stream, _ in due)
+        behind = [each for each in due if each[0].reached == furthest_behind]
         self.least_units = self._unit * len(behind)
         for some in (due, behind):
             limits = affordable([limit for _, limit in some], left, self.item_bytes, self._unit)
             if limits is not None:
                 return [(stream, limit) for (stream, _), limit in zip(some, limits, strict=True)]
         return None
-
-    def _furthest_behind(self, due: list[tuple[Stream, int]]) -> str:
-        return (max if self._work.query.descending else min)(each.reached for each, _ in due)
 
     @property
     def _unit(self) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -13,10 +13,11 @@ from spillway.layouts.item import encode_layout
 from spillway.layouts.model import Layout
 from spillway.sharding import routing_hash
 from spillway.storage.port import Call
-from spillway.timestamps import format_epoch
+from spillway.timestamps import format_epoch, format_time
 from tests.support.fakes import NOON
 from tests.support.memory_table import EVENTS, LAYOUTS, MemoryTable
 from tests.support.stores import HOUR, MemoryStore
+from tests.support.strategies import ranges
 
 __all__ = ["END", "SERIES", "START", "Change", "World", "changes", "modes", "small_pages", "worlds"]
 
@@ -31,11 +32,12 @@ Change = Callable[[Layout], Layout]
 
 @dataclass
 class World:
-    """A table with a layout, and every event's copies: partition keys by sort key."""
+    """A table with a layout, and the copies of every event of a range: shards by sort key."""
 
     layout: Layout
     settings: Settings
     page: int
+    span: tuple[datetime, datetime] = (START, END)
     memory: MemoryStore = field(init=False)
     copies: dict[str, set[int]] = field(default_factory=dict)
 
@@ -68,7 +70,9 @@ class World:
             keys.PAYLOAD: {"S": f'{{"shard":{shard}}}'},
         }
         self.table.items[EVENTS][key, sort_key] = item
-        self.copies.setdefault(sort_key, set()).add(shard)
+        start, end = map(format_time, self.span)
+        if start <= sort_key < end:
+            self.copies.setdefault(sort_key, set()).add(shard)
 
     def store(self) -> EventStore:
         """Return the store of another process."""
@@ -83,7 +87,7 @@ class World:
 
     def export(self, mode: str, cursor: str | None = None, **options: Any) -> Any:
         """Open an export of the whole range in another process."""
-        return self.store().export(SERIES, START, END, mode=mode, cursor=cursor, **options)
+        return self.store().export(SERIES, *self.span, mode=mode, cursor=cursor, **options)
 
 
 def small_pages(call: Call, most: int) -> Call:
@@ -161,7 +165,8 @@ def worlds(draw: st.DrawFn, most_events: int = 30) -> World:
     layout = first_layout(SERIES, settings, _time(0) - 3_600)
     for change in draw(st.lists(changes(settings), max_size=4)):
         layout = change(layout)
-    world = World(_narrowed(draw, layout), settings, draw(st.integers(1, 9)))
+    span = draw(st.just((START, END)) | ranges(START, END))
+    world = World(_narrowed(draw, layout), settings, draw(st.integers(1, 9)), span)
     for minutes, key, number in draw(st.sets(_identities, max_size=most_events)):
         sort_key = f"{format_epoch(_time(minutes))}#{key}{number}"
         places = world.shards_for(sort_key)

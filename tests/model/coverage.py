@@ -270,7 +270,8 @@ class CoverageModel:
         middle = self._moment(series, now)
         if self.acknowledged and self._chance(0.5):
             middle = self.random.choice(self.acknowledged[-50:]).event.time.timestamp()
-        before, after = (self.random.choice((0, 0.000001, 0.5, 20, 100)) for _ in range(2))
+        margins = (0, 0.000001, 0.5, 20, 100, self.random.uniform(0, 10_000))
+        before, after = (self.random.choice(margins) for _ in range(2))
         return _datetime(middle - before), _datetime(middle + after) + _TICK
 
     def _expected(
