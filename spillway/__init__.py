@@ -9,6 +9,7 @@ from spillway.event import Event
 from spillway.exporting.export import Export, ExportChunk
 from spillway.exporting.failure import ExportError
 from spillway.keys import Bucket
+from spillway.layouts.clock import ClockSkewError
 from spillway.reading.page import Page
 from spillway.runtime import Runtime
 from spillway.settings import Settings
@@ -28,6 +29,7 @@ __all__ = [
     "AggregatePage",
     "AggregateRow",
     "Bucket",
+    "ClockSkewError",
     "DaxCall",
     "Event",
     "EventStore",

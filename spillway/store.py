@@ -242,6 +242,7 @@ class EventStore(Aggregating, Exporting):
         Raises:
             InvalidInputError: a count is not 1 to 256, or not a power of two (the table's may be any in random mode).
             StorageError: DynamoDB throttled or failed, or others kept changing the layout.
+            ClockSkewError: this process's clock is off by more than `Settings.clock_error`.
         """
         check_series(series)
         try:

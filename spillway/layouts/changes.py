@@ -5,8 +5,9 @@ that are stored never move, but for the low mark of the epoch in force, which ma
 
 A succession takes two writes. The first begins the new epoch and leaves the retired one open: nobody can know when
 that write will take effect, since whoever sends it may be frozen first, and until it does writers may load the old
-epoch and write `horizon` seconds ahead under it. Once the new epoch has been seen in the table, the clock tells
-a time after which no writer can have loaded the old one as in force, and the second write closes it by that.
+epoch and write `horizon` seconds ahead under it. Once the new epoch has been seen in the table, a
+clock that is known to be right tells a time after which no writer can have loaded the old one as in
+force, and the second write closes it by that.
 """
 
 import math
@@ -88,15 +89,19 @@ def succeeded(
 def settled(layout: Layout, now: float) -> Layout:
     """Return the layout with every retired epoch closed: its own `horizon` after `now`.
 
-    `now` is the wall clock read after the layout had been: writers load before that, or load the successor.
+    `now` is a clock that is right, read after the layout had been: writers load before that, or
+    load the successor. An epoch never closes before its `horizon` after the last change: the epoch
+    in force begins before that, so no time is left between the two, whatever the clock of the
+    change's author said. Counts stay, so `last_updated` does.
     """
     if layout.is_settled:
         return layout
+    since = max(now, layout.last_updated)
     closed = (
-        replace(epoch, close=format_epoch(now + epoch.horizon)) if epoch.close == OPEN else epoch
+        replace(epoch, close=format_epoch(since + epoch.horizon)) if epoch.close == OPEN else epoch
         for epoch in layout.epochs[:-1]
     )
-    return replace(layout, epochs=(*closed, layout.current), last_updated=_stamp(layout, now))
+    return replace(layout, epochs=(*closed, layout.current))
 
 
 def lowered(layout: Layout, epoch_id: int, time: str, now: float) -> Layout:

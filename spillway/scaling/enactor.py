@@ -37,8 +37,8 @@ class Enactor:
         """
         series, before = snapshot.layout.series, snapshot.layout.current
         if not self.dry_run:
-            latest = self.layouts.reload(series)
-            if latest.layout.version != snapshot.layout.version:
+            latest = self.layouts.read(series)
+            if latest is None or latest.version != snapshot.layout.version:
                 return False
         changed = self.dry_run or self._set(snapshot, decision, reason)
         self.observe(
@@ -61,7 +61,7 @@ class Enactor:
             snapshot, reason, shards=decision.shards, index_shards=decision.index_shards
         )
         if changed is None:
-            self.layouts.reload(snapshot.layout.series)
+            self.layouts.read(snapshot.layout.series)  # keeps what the winner wrote
         return changed is not None
 
     def stop(self, layout: Layout, decision: Decision, evidence: str) -> None:

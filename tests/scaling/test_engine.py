@@ -17,7 +17,7 @@ from spillway.storage.boto import call_through
 from spillway.storage.port import Call
 from tests.support.clients import client_with
 from tests.support.engine_tables import create_tables
-from tests.support.fakes import FakeClock
+from tests.support.fakes import FakeClock, undated
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -37,7 +37,7 @@ def tables(engine: Engine) -> Iterator[Tables]:
     client = client_with(engine.url)
     _, layouts = create_tables(client, "scaling")
     _create_usage(client)
-    yield Tables(call_through(client), layouts)
+    yield Tables(undated(call_through(client)), layouts)
     client.close()
 
 

@@ -19,7 +19,7 @@ from spillway.scaling.recorder import UsageRecorder
 from spillway.scaling.report import ScalingEvent, ScalingKind
 from spillway.storage.port import ThrottlingReason
 from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
-from tests.support.fakes import FakeClock, fake_runtime
+from tests.support.fakes import FakeClock, dated, fake_runtime
 
 __all__ = [
     "INDEX_KEY_RANGE",
@@ -87,7 +87,7 @@ class World:
         self.calls[f"{operation} {table}"] += 1
         self.before(operation, request)
         if table != EVENTS or operation == "Query":
-            return self.kept(operation, request)
+            return dated(self.kept(operation, request), self.clock.now())
         return self._write(operation, request)
 
     def _write(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
