@@ -14,9 +14,9 @@ from typing import Final
 from spillway.layouts.listing import ShardedSeries
 from spillway.layouts.model import Layout
 from spillway.runtime import Parallel
-from spillway.scaler.relief import evidence_since, writes_enough
+from spillway.scaler.relief import evidence_since
 from spillway.scaling.growth import Growth
-from spillway.scaling.policy import ahead_of_demand
+from spillway.scaling.policy import ahead_of_demand, writes_enough
 from spillway.scaling.pressure import Pressure
 from spillway.scaling.recorded import RecordedUsage
 from spillway.scaling.usage import Demand

@@ -12,7 +12,7 @@ from spillway.scaling.growth import Growth, GrowthPolicy
 from spillway.scaling.observation import Decision, Observation, Side, Stop
 from spillway.sharding import PARTITION_WCU
 
-__all__ = ["ahead_of_demand", "carried", "on_throttle", "wanted"]
+__all__ = ["ahead_of_demand", "carried", "on_throttle", "wanted", "writes_enough"]
 
 _SHARDS_A_PARTITION: Final = 4  # headroom for shards that land on the same partition
 _MARGIN: Final = 1.25  # of rates that have just begun to be counted, most come out low
@@ -28,6 +28,15 @@ def wanted(demand: float, partition_wcu: float = PARTITION_WCU) -> int:
 def carried(shards: int, partition_wcu: float = PARTITION_WCU) -> float:
     """Return the units a second that a count is taken to carry."""
     return max(partition_wcu, shards * partition_wcu / _SHARDS_A_PARTITION)
+
+
+def writes_enough(units: float, growth: Growth) -> bool:
+    """Return whether a series that writes so many units a second may be what heats a key range.
+
+    It may not where one shard is meant to carry it, a quarter of a partition's rate. What heats its
+    partition is then written by others, and more shards of its own would only make its reads dearer.
+    """
+    return _wanted(units, growth) > 1
 
 
 def ahead_of_demand(seen: Observation, growth: Growth) -> Decision:

@@ -49,6 +49,7 @@ class Pressure:
         capacity: reasons that are no key range: provisioned, on-demand maximum, account.
         unexplained: writes that came back without a reason.
         epoch_id: the epoch that the writes were under, None where that is not known.
+        new_units: units of events that key ranges throttled for the first time: retries are not demand.
     """
 
     table: Counter[int] = field(default_factory=Counter)
@@ -58,6 +59,7 @@ class Pressure:
     unexplained: list[Throttled] = field(default_factory=list)
     index_sharding_keys: Counter[str] = field(default_factory=Counter)
     epoch_id: int | None = None
+    new_units: int = 0
 
     @property
     def cause(self) -> Cause:
@@ -98,6 +100,11 @@ class Pressure:
         for write in self.unexplained:
             self.explain(write, found)
         self.unexplained.clear()
+
+    def on_its_sides(self, demand: Demand) -> float:
+        """Return the units a second that a demand wants of what throttles: the table, the index, or the more of both."""
+        table = demand.table_units if self.table else 0.0
+        return max(table, demand.index_units if self.index else 0.0)
 
     def observation(self, layout: Layout, demand: Demand | None, now: float) -> Observation:
         """Return what there is to decide from about a layout, at a wall clock."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from spillway.memo import Memo
 from spillway.scaling.usage import (
     WINDOW,
     Demand,
@@ -16,11 +17,10 @@ from spillway.scaling.usage import (
     window_of,
 )
 from spillway.sharding import PARTITION_WCU
-from spillway.storage.port import Call, StorageError
+from spillway.storage.port import Call, Item, StorageError
 
 __all__ = ["UsageRecorder"]
 
-_MOST_SERIES: Final = 10_000
 _HALF_LIFE: Final = 60.0  # seconds, of a rate that was seen: a series gone quiet is sampled more
 _STEADY: Final = 3  # seconds that a rate is averaged over before anything throttles
 
@@ -28,7 +28,7 @@ _STEADY: Final = 3  # seconds that a rate is averaged over before anything throt
 class UsageRecorder:
     """Records what this process wants to write and reads what all want. Thread-safe.
 
-    Losing a sample loses precision, never data: failures of the usage table are counted in `failures` and pass.
+    Losing a sample loses precision, never data: failures of the usage table are counted in `failures`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class UsageRecorder:
         self._now = now
         self._random = random
         self._partition_wcu = partition_wcu
-        self._rates: dict[str, tuple[float, float]] = {}  # events a second, and when that was known
+        self._rates: Memo[tuple[float, float]] = Memo()  # events a second, and when that was known
         self.failures = 0
 
     def record(self, series: str, events: int, measure: Callable[[], Sample]) -> Demand | None:
@@ -58,34 +58,43 @@ class UsageRecorder:
         if self._random() >= probability:
             return None
         sample = measure().taken_with(probability)
-        answer = self._asked("UpdateItem", add_request(self._table, series, now, sample))
+        try:
+            answer = self._counted("UpdateItem", add_request(self._table, series, now, sample))
+        except StorageError:
+            return None
         item = answer.get("Attributes", {})
         return self._remembered(series, now, demand_of(now, {window_of(now): item}, _STEADY))
 
     def demand(self, series: str) -> Demand | None:
-        """Return the fleet's rates of the last seconds, the highest. Costs two GetItems."""
+        """Return the fleet's highest rates of the last seconds, None where the samples are too few to tell.
+
+        Costs two GetItems. Raises StorageError where neither is answered.
+        """
         now = self._now()
-        starts = (window_of(now), window_of(now - WINDOW))
-        windows = {
-            start: self._asked("GetItem", get_request(self._table, series, start)).get("Item", {})
-            for start in starts
-        }
+        windows: dict[int, Item] = {}
+        failure: StorageError | None = None
+        for start in (window_of(now), window_of(now - WINDOW)):
+            try:
+                answer = self._counted("GetItem", get_request(self._table, series, start))
+                windows[start] = answer.get("Item", {})
+            except StorageError as error:
+                failure = error
+        if failure is not None and not windows:
+            raise failure
         return self._remembered(series, now, rising_demand_of(now, windows))
 
-    def _asked(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def _counted(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         try:
             return self._call(operation, request)
         except StorageError:
             self.failures += 1
-            return {}
+            raise
 
     def _rate(self, series: str, now: float) -> float:
-        rate, at = self._rates.get(series, (0.0, now))
+        rate, at = self._rates.get(series) or (0.0, now)
         return rate * math.exp2(-max(0.0, now - at) / _HALF_LIFE)
 
     def _remembered(self, series: str, now: float, demand: Demand | None) -> Demand | None:
-        if len(self._rates) > _MOST_SERIES:
-            self._rates.clear()
         if demand is not None:
-            self._rates[series] = demand.events, now
+            self._rates.put(series, (demand.events, now))
         return demand

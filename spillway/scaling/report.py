@@ -1,12 +1,19 @@
 """What the scaling of a series did, for logs and metrics."""
 
+import threading
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
+from spillway.limiters import IntervalLimiter, RateLimiter
 from spillway.storage.port import ThrottlingReason
 
-__all__ = ["Observer", "ScalingEvent", "ScalingKind", "ignore"]
+__all__ = ["Observer", "Reporter", "ScalingEvent", "ScalingKind", "ignore"]
+
+_REPEAT_AFTER: Final = 60.0  # seconds
+_MAX_REPORTS: Final = 10.0  # of one kind in that time
 
 
 class ScalingKind(StrEnum):
@@ -40,6 +47,7 @@ class ScalingEvent:
         evidence: figures it was decided by, for people.
         dry_run: it was only decided, not done.
         throttling: reasons that DynamoDB gave, of `capacity_limited`.
+        unreported: findings of this kind since the last report of one, which were not reported.
     """
 
     kind: ScalingKind
@@ -53,6 +61,7 @@ class ScalingEvent:
     dry_run: bool = False
     hot_sharding_keys: tuple[str, ...] = ()
     throttling: tuple[ThrottlingReason, ...] = ()
+    unreported: int = 0
 
 
 Observer = Callable[[ScalingEvent], None]
@@ -62,3 +71,41 @@ Observer = Callable[[ScalingEvent], None]
 def ignore(event: ScalingEvent) -> None:
     """Let a scaling event pass unseen."""
     del event
+
+
+class Reporter:
+    """Passes scaling events on to an observer, findings that repeat once a minute at most. Thread-safe.
+
+    `stopped` passes once a minute for each series, and `capacity_limited` for each set of limits: whichever series
+    meets these, they are the table's or the account's. Of either kind ten pass a minute at most. The next one
+    that passes says how many did not. All other events pass at once.
+    """
+
+    def __init__(self, observe: Observer, monotonic: Callable[[], float]) -> None:
+        self._observe = observe
+        self._repeats = IntervalLimiter(_REPEAT_AFTER, monotonic)
+        self._rates = {
+            kind: RateLimiter(_MAX_REPORTS / _REPEAT_AFTER, _MAX_REPORTS, monotonic)
+            for kind in (ScalingKind.STOPPED, ScalingKind.CAPACITY_LIMITED)
+        }
+        self._unreported: Counter[ScalingKind] = Counter()
+        self._lock = threading.Lock()
+
+    def report(self, event: ScalingEvent) -> None:
+        """Pass an event on, or count it."""
+        rate = self._rates.get(event.kind)
+        if rate is None:
+            self._observe(event)
+            return
+        passes = self._repeats.may_pass(f"{event.kind} {_subject(event)}") and rate.may_pass()
+        with self._lock:
+            unreported = self._unreported.pop(event.kind, 0)
+            if not passes:
+                self._unreported[event.kind] = unreported + 1
+        if passes:
+            self._observe(replace(event, unreported=unreported))
+
+
+def _subject(event: ScalingEvent) -> object:
+    """Return what a finding is about."""
+    return event.throttling if event.kind is ScalingKind.CAPACITY_LIMITED else event.series

@@ -31,7 +31,8 @@ WINDOW: Final = 10  # seconds
 _SECONDS_A_SAMPLE: Final = 0.5  # of what one partition takes: 500 events
 _SAMPLES_A_SECOND: Final = 20.0  # of the whole fleet, on one item
 _KEPT: Final = 2 * 86_400  # seconds, for the planner that shrinks
-_RISING: Final = 3  # seconds over which a rate that has just risen is looked for
+_RISING: Final = (1, 2, 3)  # seconds over which a rate that has just risen is looked for
+_STEADY: Final = (5, 10)  # the same of a series whose samples are few
 _LEAST_PART: Final = 0.25  # of the second under way, for it to count
 _MOST_ERROR: Final = 0.35  # standard error of a rate that is good enough to act on, relative to it
 
@@ -146,16 +147,18 @@ def demand_of(now: float, windows: Mapping[int, Item], least_seconds: int) -> De
 def rising_demand_of(now: float, windows: Mapping[int, Item]) -> Demand | None:
     """Return the highest rates of the last one to three seconds that can be trusted, None where samples are too few.
 
-    For traffic that has just begun, which an average over the silence before it would hide.
+    For traffic that has just begun, which an average over the silence before it would hide. Only where none of
+    these can be trusted, up to ten seconds are averaged.
     """
     ends = [float(int(now))] if now % 1 < _LEAST_PART else [now, float(int(now))]
-    rates = [
-        _rates(windows, math.ceil(end) - seconds, end)
-        for end in ends
-        for seconds in range(1, _RISING + 1)
-    ]
-    trusted = [rate for rate in rates if rate is not None]
-    return max(trusted, key=lambda rate: rate.events, default=None)
+    for spans in (_RISING, _STEADY):
+        rates = [
+            _rates(windows, math.ceil(end) - seconds, end) for end in ends for seconds in spans
+        ]
+        trusted = [rate for rate in rates if rate is not None]
+        if trusted:
+            return max(trusted, key=lambda rate: rate.events)
+    return None
 
 
 def _rates(windows: Mapping[int, Item], first: int, end: float) -> Demand | None:

@@ -192,7 +192,12 @@ def throttled(
     return Throttled(item, units, sharding_key, ThrottledError("ThrottlingException", "", reasons))
 
 
-def pressure_on(*writes: Throttled, epoch_id: int | None = None) -> Pressure:
-    """Return a pressure of writes, by default of one that a key range of the table throttled."""
+def pressure_on(
+    *writes: Throttled, epoch_id: int | None = None, new_units: int = 1_000
+) -> Pressure:
+    """Return a pressure of writes, by default of one that a key range of the table throttled.
+
+    By default so many events throttled for the first time that the series is surely hot.
+    """
     pressure = Pressure.of(writes or (throttled(TABLE_KEY_RANGE),))
-    return replace(pressure, epoch_id=epoch_id)
+    return replace(pressure, epoch_id=epoch_id, new_units=new_units)
