@@ -55,7 +55,8 @@ class EventStore(Aggregating, Exporting):
             else ever asks it.
         capacity: figures of CloudWatch, such as `capacity_through` gives, for endpoints that name no throttling reasons:
             they tell used-up capacity from a hot key range. Asked once a minute at most, and only when it throttles.
-        observe: told of every growth, of every stop and of every capacity limit, in the thread that met it.
+        observe: told of every growth, in the thread that met it, and of stops and capacity limits, those that repeat once
+            a minute.
 
     Example:
         >>> store = EventStore(boto3.client("dynamodb"), table="events", layouts="layouts")
