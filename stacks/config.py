@@ -40,7 +40,7 @@ EVENTS: Final = EventSettings()
 GROWTH: Final = GrowthSettings(
     writers=True,
     dry_run=False,
-    most_shards=256,
+    max_shards=256,
     cooldown_seconds=1,
     shrink_window_hours=36,
 )
@@ -170,7 +170,7 @@ _ALL: Final = (
             log_retention=RetentionDays.THREE_MONTHS,
             removal_policy=RemovalPolicy.RETAIN,
         ),
-        growth=replace(GROWTH, most_warm_write_units=16_000),  # four times a new table's
+        growth=replace(GROWTH, max_warm_write_units=16_000),  # four times a new table's
         # An account's default for one region: above it, ask AWS for a higher quota first.
         requests_per_second=10_000,
         burst_requests=5_000,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spillway import Settings
-from spillway.storage.port import Call
+from spillway.dynamodb.port import Call
 from spillway.timestamps import format_time
 from tests.support.fakes import NOON
 from tests.support.gateway import Answer, LambdaContext, call

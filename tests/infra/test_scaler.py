@@ -71,7 +71,7 @@ def test_the_scaler_is_told_how_to_find_its_alarms_and_what_it_may_do(
         for name in (
             "SPILLWAY_DRY_RUN",
             "SPILLWAY_SHRINK_WINDOW_HOURS",
-            "SPILLWAY_MOST_SHARDS",
+            "SPILLWAY_MAX_SHARDS",
             "SPILLWAY_COOLDOWN_SECONDS",
         )
     }
