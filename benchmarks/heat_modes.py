@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.modes.runs import Figures, by_events, by_rates
+from benchmarks.modes.runs import RunFigures, by_events, by_rates
 from benchmarks.modes.workload import ModeStream, ModeWorkload, table
 from benchmarks.modes.workloads import ZIPF, workloads
 from dynamoheat import ModelParameters, Split
@@ -35,8 +35,8 @@ class Comparison:
     """One workload's figures and seconds in both modes."""
 
     name: str
-    events: Figures
-    rates: Figures
+    events: RunFigures
+    rates: RunFigures
     event_seconds: float
     rate_seconds: float
 

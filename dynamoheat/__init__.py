@@ -45,15 +45,14 @@ collection under a local index. A page that spans partitions is charged to its f
 a scaled-down bucket passes when the bucket is full and leaves a debt.
 """
 
+from dynamoheat.admission import Admission
 from dynamoheat.errors import HeatError, MalformedRequestError, UnknownTableError
-from dynamoheat.insights import Contributor, KeyInsights, Rule
-from dynamoheat.meters import Meter, Slot
+from dynamoheat.metrics import Contributor, KeyInsights, Meter, Rule, Slot
 from dynamoheat.model import Heat
-from dynamoheat.outcome import Admission
 from dynamoheat.parameters import ModelParameters
 from dynamoheat.reasons import Throttle, ThrottleCause, ThrottleReason
 from dynamoheat.resources import Resource, Split
-from dynamoheat.settings import IndexSettings, Key, ProvisionedThroughput, TableSettings
+from dynamoheat.settings import IndexSettings, Key, TableSettings, ThroughputSettings
 
 __all__ = [
     "Admission",
@@ -66,7 +65,6 @@ __all__ = [
     "MalformedRequestError",
     "Meter",
     "ModelParameters",
-    "ProvisionedThroughput",
     "Resource",
     "Rule",
     "Slot",
@@ -75,5 +73,6 @@ __all__ = [
     "Throttle",
     "ThrottleCause",
     "ThrottleReason",
+    "ThroughputSettings",
     "UnknownTableError",
 ]

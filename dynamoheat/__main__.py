@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         asyncio.run(serve(options, lambda url: _started(url, options)))
     except (OptionError, ServeError) as error:
-        sys.stderr.write(f"dynamodynamoheat: {error}\n")
+        sys.stderr.write(f"dynamoheat: {error}\n")
         return 1
     return 0
 

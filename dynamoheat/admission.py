@@ -1,30 +1,98 @@
-"""May it pass? Charges against buckets, all or nothing for each item, and the reason where not.
+"""Admission"""
 
-In DynamoDB's order: the table's rate, its partitions, then the indexes' back-pressure. An index takes its
-updates from the same kinds of buckets, but later: what it cannot take at once waits in a finite buffer
-(buckets below zero). Once that is full every write to the table is refused, and the reason names the index.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any, Final
 
-from dynamoheat.buckets import TokenBucket
-from dynamoheat.charges import Charge, Sums, Work, by_partition
 from dynamoheat.consumption import (
-    Totals,
+    Charge,
+    ItemCharges,
+    PartitionSums,
+    ResourceSums,
     consume_reads,
     consume_summed_writes,
     consume_writes,
-    totals_of,
+    consumed_capacity,
+    sum_by_partition,
+    sum_by_resource,
+    total_units,
 )
-from dynamoheat.rates import Rates
+from dynamoheat.limits import ThroughputLimits, TokenBucket
 from dynamoheat.reasons import Throttle, ThrottleCause
+from dynamoheat.requests import RequestCost, split_batch
 from dynamoheat.resources import Resource
 
-__all__ = ["AdmissionController"]
+__all__ = ["Admission", "AdmissionController"]
+
+_BATCHES: Final = ("BatchGetItem", "BatchWriteItem")
+
 
 Lacks = dict[Resource, float]
+
+
 Verdicts = list[Throttle | None]
+
+
+@dataclass(slots=True)
+class Admission:
+    """The model's answer to one request; hand it back to `settle`, `fail` or `cancel`."""
+
+    operation: str
+    request: Mapping[str, Any]
+    asked: RequestCost
+    verdicts: list[Throttle | None]  # one an item, in the request's order
+    final: list[ItemCharges] = field(default_factory=list)  # of admitted items, once settled
+
+    @property
+    def throttles(self) -> list[Throttle]:
+        """The refusals, in order. Empty: everything was admitted."""
+        return [verdict for verdict in self.verdicts if verdict is not None]
+
+    @property
+    def throttled(self) -> bool:
+        """Whether nothing got through, so that the whole request fails with an exception."""
+        refused = len(self.throttles)
+        return bool(refused) and (self.asked.together or refused == len(self.verdicts))
+
+    @property
+    def admitted(self) -> list[ItemCharges]:
+        """The charges of the items that got through, as they were taken."""
+        if self.asked.together and self.throttles:
+            return []
+        return [
+            work
+            for work, verdict in zip(self.asked.works, self.verdicts, strict=True)
+            if verdict is None
+        ]
+
+    @property
+    def to_send(self) -> Mapping[str, Any]:
+        """The request that goes on to the engine: without a batch's refused items."""
+        if self.asked.together or not self.throttles or self.operation not in _BATCHES:
+            return self.request
+        return split_batch(self.request, self.verdicts)[0]
+
+    @property
+    def unprocessed(self) -> dict[str, Any]:
+        """A batch's refused items, as UnprocessedItems or UnprocessedKeys."""
+        if not self.throttles or self.operation not in _BATCHES:
+            return {}
+        return split_batch(self.request, self.verdicts)[1]
+
+    @property
+    def units(self) -> float:
+        """The units that were taken, all tables and indexes together."""
+        return sum(map(total_units, self.final or self.admitted))
+
+    def consumed_capacity(self, form: str) -> list[dict[str, Any]]:
+        """Return one ConsumedCapacity a table, `form` being TOTAL or INDEXES."""
+        return consumed_capacity(
+            self.final or self.admitted,
+            form,
+            write=self.asked.write,
+            transactional=self.operation.startswith("Transact"),
+        )
 
 
 class AdmissionController:
@@ -33,7 +101,9 @@ class AdmissionController:
     def __init__(self, buffer: float) -> None:
         self._buffer = buffer
 
-    def writes(self, works: Sequence[Work], indexes: Iterable[Resource], now: float) -> Verdicts:
+    def writes(
+        self, works: Sequence[ItemCharges], indexes: Iterable[Resource], now: float
+    ) -> Verdicts:
         """Admit each item by itself, in order; a refused one consumes nothing anywhere.
 
         `indexes` are all global indexes of the tables that are written to.
@@ -44,48 +114,54 @@ class AdmissionController:
         return [self._take_writes(work, indexes, now, whole=True) for work in works]
 
     def writes_together(
-        self, works: Sequence[Work], indexes: Iterable[Resource], now: float
+        self, works: Sequence[ItemCharges], indexes: Iterable[Resource], now: float
     ) -> Verdicts:
         """Admit all items or none; the first that doesn't fit beside those before it carries the reason."""
         indexes = tuple(indexes)
 
         def refusal(charges: Sequence[Charge]) -> Throttle | None:
-            sums = by_partition(charges)
-            return self._write_refusal(sums, totals_of(sums), indexes, now, whole=True)
+            sums = sum_by_partition(charges)
+            return self._write_refusal(sums, sum_by_resource(sums), indexes, now, whole=True)
 
         return _together(works, refusal, lambda charges: consume_writes(charges, now))
 
-    def reads(self, works: Sequence[Work], now: float) -> Verdicts:
+    def reads(self, works: Sequence[ItemCharges], now: float) -> Verdicts:
         """Admit each item's read by itself, in order."""
         return [self._take_reads(work, now) for work in works]
 
-    def reads_together(self, works: Sequence[Work], now: float) -> Verdicts:
+    def reads_together(self, works: Sequence[ItemCharges], now: float) -> Verdicts:
         """Admit all reads or none, as `writes_together`."""
         return _together(
             works,
-            lambda charges: _read_refusal(by_partition(charges), now),
+            lambda charges: _read_refusal(sum_by_partition(charges), now),
             lambda charges: consume_reads(charges, now),
         )
 
     def _take_writes(
         self, charges: Sequence[Charge], indexes: Sequence[Resource], now: float, *, whole: bool
     ) -> Throttle | None:
-        sums = by_partition(charges)
-        totals = totals_of(sums)
+        sums = sum_by_partition(charges)
+        totals = sum_by_resource(sums)
         refusal = self._write_refusal(sums, totals, indexes, now, whole=whole)
         if refusal is None:
             consume_summed_writes(charges, sums, totals, now)
         return refusal
 
-    def _take_reads(self, work: Work, now: float) -> Throttle | None:
-        sums = by_partition(work)
+    def _take_reads(self, work: ItemCharges, now: float) -> Throttle | None:
+        sums = sum_by_partition(work)
         refusal = _read_refusal(sums, now)
         if refusal is None:
             consume_reads(work, now)
         return refusal
 
     def _write_refusal(
-        self, sums: Sums, totals: Totals, indexes: Sequence[Resource], now: float, *, whole: bool
+        self,
+        sums: PartitionSums,
+        totals: ResourceSums,
+        indexes: Sequence[Resource],
+        now: float,
+        *,
+        whole: bool,
     ) -> Throttle | None:
         for resource, (units, _) in totals.items():
             if resource.index is None:
@@ -108,7 +184,13 @@ class AdmissionController:
         return self._back_pressure(totals, lacks, indexes, now, whole=whole)
 
     def _back_pressure(
-        self, totals: Totals, lacks: Lacks, indexes: Sequence[Resource], now: float, *, whole: bool
+        self,
+        totals: ResourceSums,
+        lacks: Lacks,
+        indexes: Sequence[Resource],
+        now: float,
+        *,
+        whole: bool,
     ) -> Throttle | None:
         for index in indexes:
             units = totals[index][0] if index in totals else 0.0
@@ -136,8 +218,8 @@ class AdmissionController:
         return cause if after > (self._buffer if whole else self._buffer - 1.0) else None
 
 
-def _read_refusal(sums: Sums, now: float) -> Throttle | None:
-    for resource, (units, _) in totals_of(sums).items():
+def _read_refusal(sums: PartitionSums, now: float) -> Throttle | None:
+    for resource, (units, _) in sum_by_resource(sums).items():
         cause = _short(resource.reads, units, now, whole=True)
         if cause is not None:
             return resource.throttle(cause, write=False)
@@ -150,7 +232,9 @@ def _read_refusal(sums: Sums, now: float) -> Throttle | None:
     return None
 
 
-def _short(rates: Rates, units: float, now: float, *, whole: bool) -> ThrottleCause | None:
+def _short(
+    rates: ThroughputLimits, units: float, now: float, *, whole: bool
+) -> ThrottleCause | None:
     for limit in rates.limits:
         if limit.bucket.fill(now) < units and not limit.bucket.holds(units, whole=whole):
             return limit.cause
@@ -158,7 +242,7 @@ def _short(rates: Rates, units: float, now: float, *, whole: bool) -> ThrottleCa
 
 
 def _together(
-    works: Sequence[Work],
+    works: Sequence[ItemCharges],
     refusal: Callable[[Sequence[Charge]], Throttle | None],
     take: Callable[[Sequence[Charge]], None],
 ) -> Verdicts:

@@ -1,21 +1,110 @@
-"""Consuming what was admitted: tokens, counters, samples of keys. Nothing is refused here."""
+"""Charges: what requests consume."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from dynamoheat.charges import SCAN, Charge, Sums, by_partition
 from dynamoheat.partitions import Partition, position
 from dynamoheat.resources import Resource
 
 __all__ = [
-    "Totals",
+    "SCAN",
+    "Charge",
+    "IndexTarget",
+    "ItemCharges",
+    "PartitionSums",
+    "ResourceSums",
     "consume_reads",
     "consume_summed_reads",
     "consume_summed_writes",
     "consume_writes",
-    "totals_of",
+    "consumed_capacity",
+    "difference",
+    "sum_by_partition",
+    "sum_by_resource",
+    "total_units",
 ]
 
-Totals = dict[Resource, list[float]]  # units, items
+SCAN: Final = ""  # no partition key is empty
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexTarget:
+    """A table, a global index (`resource` its own) or a local index (`resource` its table's)."""
+
+    resource: Resource
+    name: str | None  # None: the table
+    local: bool = False
+
+
+Charge = tuple[IndexTarget, Partition, float, str, Any, float]
+
+
+ItemCharges = Sequence[Charge]
+
+
+PartitionSums = dict[Partition, list[float]]  # units, extra, charges
+
+
+ResourceSums = dict[Resource, list[float]]  # units, items
+
+
+def sum_by_partition(charges: Iterable[Charge]) -> PartitionSums:
+    """Sum charges by partition."""
+    sums: PartitionSums = {}
+    for _, partition, units, _, _, extra in charges:
+        entry = sums.get(partition)
+        if entry is None:
+            sums[partition] = [units, extra, 1]
+        else:
+            entry[0] += units
+            entry[1] += extra
+            entry[2] += 1
+    return sums
+
+
+def sum_by_resource(sums: PartitionSums, *, count: bool = True) -> ResourceSums:
+    """Sum by table and index; without `count` no items."""
+    totals: ResourceSums = {}
+    for partition, (units, _, items) in sums.items():
+        entry = totals.get(partition.owner)
+        if entry is None:
+            totals[partition.owner] = [units, items if count else 0]
+        elif count:
+            entry[0] += units
+            entry[1] += items
+        else:
+            entry[0] += units
+    return totals
+
+
+def total_units(work: ItemCharges) -> float:
+    """Return the units of an item over all arms."""
+    return sum(charge[2] for charge in work)
+
+
+def difference(old: Iterable[ItemCharges], new: Iterable[ItemCharges]) -> list[Charge]:
+    """Return the charges that turn `old` into `new`: net units are right, the old ones negative.
+
+    Partitions that were split since are replaced by today's.
+    """
+    charges = [
+        (arm, part, -units, key, sort, -extra)
+        for work in old
+        for arm, part, units, key, sort, extra in work
+    ]
+    charges.extend(charge for work in new for charge in work)
+    return [
+        (arm, _today(arm, part, key, sort), units, key, sort, extra)
+        for arm, part, units, key, sort, extra in charges
+    ]
+
+
+def _today(arm: IndexTarget, partition: Partition, key: str, sort: Any) -> Partition:
+    if not partition.retired:
+        return partition
+    partitions = arm.resource.partitions
+    return partitions.at((sort,)) if key == SCAN else partitions.find(key, sort)
 
 
 def consume_writes(charges: Sequence[Charge], now: float, *, corrects: bool = False) -> None:
@@ -23,16 +112,16 @@ def consume_writes(charges: Sequence[Charge], now: float, *, corrects: bool = Fa
 
     With `corrects` they correct what was taken before, and count no items.
     """
-    sums = by_partition(charges)
+    sums = sum_by_partition(charges)
     if corrects:
         _fill(sums, now)
-    consume_summed_writes(charges, sums, totals_of(sums, count=not corrects), now)
+    consume_summed_writes(charges, sums, sum_by_resource(sums, count=not corrects), now)
 
 
 def consume_reads(charges: Sequence[Charge], now: float, *, corrects: bool = False) -> None:
     """Consume read charges whatever the buckets hold, as `consume_writes`."""
-    sums = by_partition(charges)
-    totals = totals_of(sums, count=not corrects)
+    sums = sum_by_partition(charges)
+    totals = sum_by_resource(sums, count=not corrects)
     for partition in sums:
         partition.read.fill(now)
     for resource in totals:
@@ -41,29 +130,8 @@ def consume_reads(charges: Sequence[Charge], now: float, *, corrects: bool = Fal
     consume_summed_reads(charges, sums, totals, now)
 
 
-def consume_summed_reads(charges: Sequence[Charge], sums: Sums, totals: Totals, now: float) -> None:
-    """Consume read charges that are summed already; the buckets must be filled up to `now`.
-
-    Sums without their charges leave the samples' credit to the caller, as `consume_summed_writes` does.
-    """
-    for partition, (units, tokens, _) in sums.items():
-        partition.read.tokens -= tokens
-        partition.read_tokens += tokens
-        partition.consumed_read += units
-        partition.observed.credit += units
-        if partition.observed.credit >= partition.observed.stride:
-            _observe(partition, units, charges)
-    for resource, (units, items) in totals.items():
-        for limit in resource.reads.limits:
-            limit.bucket.tokens -= units
-        resource.meter.advance(now)
-        resource.meter.consume_read(units, int(items))
-        if resource.insights.accessed:
-            _count_accessed(resource, charges, 1.0, now)
-
-
 def consume_summed_writes(
-    charges: Sequence[Charge], sums: Sums, totals: Totals, now: float
+    charges: Sequence[Charge], sums: PartitionSums, totals: ResourceSums, now: float
 ) -> None:
     """Consume charges that are summed already; the buckets must be filled up to `now`."""
     for partition, (units, growth, _) in sums.items():
@@ -84,6 +152,36 @@ def consume_summed_writes(
         resource.meter.consume_write(units, int(items))
         if resource.insights.accessed:
             _count_accessed(resource, charges, 3.0, now)
+
+
+def consume_summed_reads(
+    charges: Sequence[Charge], sums: PartitionSums, totals: ResourceSums, now: float
+) -> None:
+    """Consume read charges that are summed already; the buckets must be filled up to `now`.
+
+    PartitionSums without their charges leave the samples' credit to the caller, as `consume_summed_writes` does.
+    """
+    for partition, (units, tokens, _) in sums.items():
+        partition.read.tokens -= tokens
+        partition.read_tokens += tokens
+        partition.consumed_read += units
+        partition.observed.credit += units
+        if partition.observed.credit >= partition.observed.stride:
+            _observe(partition, units, charges)
+    for resource, (units, items) in totals.items():
+        for limit in resource.reads.limits:
+            limit.bucket.tokens -= units
+        resource.meter.advance(now)
+        resource.meter.consume_read(units, int(items))
+        if resource.insights.accessed:
+            _count_accessed(resource, charges, 1.0, now)
+
+
+def _fill(sums: PartitionSums, now: float) -> None:
+    for partition in sums:
+        partition.write.fill(now)
+        for limit in partition.owner.writes.limits:
+            limit.bucket.fill(now)
 
 
 def _observe(partition: Partition, units: float, charges: Iterable[Charge]) -> None:
@@ -110,23 +208,48 @@ def _text(sort: object) -> str | None:
     return None if sort is None else str(sort)
 
 
-def _fill(sums: Sums, now: float) -> None:
-    for partition in sums:
-        partition.write.fill(now)
-        for limit in partition.owner.writes.limits:
-            limit.bucket.fill(now)
+def consumed_capacity(
+    works: Iterable[ItemCharges], form: str, *, write: bool, transactional: bool = False
+) -> list[dict[str, Any]]:
+    """Return one ConsumedCapacity a table, in the order of first use.
+
+    `form` is ReturnConsumedCapacity's TOTAL or INDEXES (the single-table operations answer the only
+    element). Transactions also name the units' kind. Indexes that consumed nothing are left out.
+    """
+    kind = ("WriteCapacityUnits" if write else "ReadCapacityUnits") if transactional else None
+    return [
+        _table_shape(table, arms, kind, detailed=form == "INDEXES")
+        for table, arms in _sum_by_table(works).items()
+    ]
 
 
-def totals_of(sums: Sums, *, count: bool = True) -> Totals:
-    """Sum by table and index; without `count` no items."""
-    totals: Totals = {}
-    for partition, (units, _, items) in sums.items():
-        entry = totals.get(partition.owner)
-        if entry is None:
-            totals[partition.owner] = [units, items if count else 0]
-        elif count:
-            entry[0] += units
-            entry[1] += items
-        else:
-            entry[0] += units
-    return totals
+def _sum_by_table(works: Iterable[ItemCharges]) -> dict[str, dict[IndexTarget, float]]:
+    tables: dict[str, dict[IndexTarget, float]] = {}
+    for work in works:
+        for arm, _, units, *_ in work:
+            arms = tables.setdefault(arm.resource.table, {})
+            arms[arm] = arms.get(arm, 0.0) + units
+    return tables
+
+
+def _table_shape(
+    table: str, arms: Mapping[IndexTarget, float], kind: str | None, *, detailed: bool
+) -> dict[str, Any]:
+    shape: dict[str, Any] = {"TableName": table, **_units_shape(sum(arms.values()), kind)}
+    if not detailed:
+        return shape
+    own = sum(units for arm, units in arms.items() if arm.name is None)
+    shape["Table"] = _units_shape(own, kind)
+    for group, local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True)):
+        indexes = {
+            arm.name: _units_shape(units, kind)
+            for arm, units in arms.items()
+            if arm.name is not None and arm.local is local
+        }
+        if indexes:
+            shape[group] = indexes
+    return shape
+
+
+def _units_shape(units: float, kind: str | None) -> dict[str, float]:
+    return {"CapacityUnits": units} if kind is None else {"CapacityUnits": units, kind: units}

@@ -5,18 +5,23 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-from dynamoheat.admission import AdmissionController
-from dynamoheat.charges import SCAN, Work, difference, units_of
-from dynamoheat.consumption import consume_reads, consume_writes
+from dynamoheat.admission import Admission, AdmissionController
+from dynamoheat.consumption import (
+    SCAN,
+    ItemCharges,
+    consume_reads,
+    consume_writes,
+    difference,
+    total_units,
+)
 from dynamoheat.errors import MalformedRequestError, UnknownTableError
-from dynamoheat.items import Item
-from dynamoheat.outcome import Admission
 from dynamoheat.parameters import ModelParameters
 from dynamoheat.reasons import Throttle
-from dynamoheat.requests import OPERATIONS, RequestCost, ask
+from dynamoheat.requests import OPERATIONS, RequestCost, estimate_cost
 from dynamoheat.resources import Resource
 from dynamoheat.settings import TableSettings
-from dynamoheat.settlement import failed_works, settled_works
+from dynamoheat.settlement import settle_failure, settle_request
+from dynamoheat.sizes import Item
 from dynamoheat.snapshot import snapshot
 from dynamoheat.tables import Table
 
@@ -118,7 +123,7 @@ class Heat:
         if now >= self._window_end:
             self.advance(now)
         with _checked(operation):
-            asked = ask(operation, request, self.tables)
+            asked = estimate_cost(operation, request, self.tables)
         admission = Admission(operation, request, asked, self._verdicts(asked, now))
         if admission.verdicts.count(None) < len(admission.verdicts):
             self._count_refusals(admission, now)
@@ -132,7 +137,7 @@ class Heat:
         """
         taken = admission.admitted
         with _checked(admission.operation):
-            final = settled_works(
+            final = settle_request(
                 admission.operation, admission.to_send, taken, answer, self.tables
             )
         self._correct(admission, taken, final, now)
@@ -141,7 +146,9 @@ class Heat:
         """Correct what was taken by a write whose condition failed, or a transaction that was cancelled."""
         taken = admission.admitted
         with _checked(admission.operation):
-            final = failed_works(admission.operation, admission.request, taken, error, self.tables)
+            final = settle_failure(
+                admission.operation, admission.request, taken, error, self.tables
+            )
         self._correct(admission, taken, final, now)
 
     def cancel(self, admission: Admission, now: float) -> None:
@@ -182,16 +189,20 @@ class Heat:
                 table.resource.meter.advance(now)
                 table.resource.meter.refuse_request(admission.operation)
 
-    def _count_refusal(self, work: Work, throttle: Throttle, now: float) -> None:
+    def _count_refusal(self, work: ItemCharges, throttle: Throttle, now: float) -> None:
         resource = self.resource(throttle.table, throttle.index)
         resource.meter.advance(now)
-        resource.meter.refuse(throttle, units_of(work))
+        resource.meter.refuse(throttle, total_units(work))
         arm, _, _, key, sort, _ = work[0]
         if arm.resource is resource and key != SCAN:  # insights don't count what an index held up
             resource.insights.throttled(key, None if sort is None else str(sort), now)
 
     def _correct(
-        self, admission: Admission, taken: Sequence[Work], final: list[Work], now: float
+        self,
+        admission: Admission,
+        taken: Sequence[ItemCharges],
+        final: list[ItemCharges],
+        now: float,
     ) -> None:
         admission.final = final
         if final == taken:

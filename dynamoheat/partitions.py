@@ -1,31 +1,48 @@
-"""Partitions: ranges of hashed partition keys, and of sort keys within one, found by bisection.
+"""Partitions"""
 
-A position in a table is `(hash,)` or `(hash, sort key)`, the hash being the 64-bit xxHash of the
-partition key's text (DynamoDB's own hash is not known; any uniform one will do). Python compares such
-tuples as needed here: `(h,)` comes before every `(h, s)`, so it is the start of a whole collection.
-"""
-
-from bisect import bisect_right, insort
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from xxhash import xxh64_intdigest
 
-from dynamoheat.buckets import TokenBucket
-from dynamoheat.observations import Observations
+from dynamoheat.limits import TokenBucket
 from dynamoheat.parameters import ModelParameters
 
-__all__ = ["HASHES", "LAST", "Partition", "Partitions", "Position", "position"]
+__all__ = [
+    "HASHES",
+    "LAST",
+    "Partition",
+    "Partitions",
+    "Position",
+    "TrafficSample",
+    "best_cut",
+    "position",
+]
 
 HASHES: Final = 1 << 64
+
+
 _CACHED_KEYS: Final = 100_000
+
+
 _OBSERVED_A_WINDOW: Final = 64  # keys, of a partition's writes at its limit
+
+
+_MOST: Final = 512
+
+
+_LEAST: Final = 16
+
 
 Position = tuple[Any, ...]
 
 
+Where = tuple[Any, ...]
+
+
 def position(partition_key: str, sort_key: Any = None) -> Position:
-    """Return where an item lies: `sort_key` as `dynamoheat.items.comparable` gives it, or None."""
+    """Return where an item lies: `sort_key` as `dynamoheat.sizes.comparable` gives it, or None."""
     digest = xxh64_intdigest(partition_key.encode("utf-8", "surrogatepass"))
     return (digest,) if sort_key is None else (digest, sort_key)
 
@@ -41,6 +58,65 @@ class _Last:
 
 
 LAST: Final = _Last()
+
+
+class TrafficSample:
+    """The position of every n-th unit, n doubling whenever the sample is full: even over time, bounded in memory."""
+
+    __slots__ = ("_min_stride", "credit", "places", "stride")
+
+    def __init__(self, stride: float) -> None:
+        self.places: list[Where] = []  # oldest first
+        self.stride = self._min_stride = stride  # units from one kept position to the next
+        self.credit = 0.0  # units since the last one; callers look when it reaches the stride
+
+    def add(self, place: Where) -> None:
+        """Keep a position."""
+        self.credit %= self.stride
+        self.places.append(place)
+        if len(self.places) >= _MOST:
+            del self.places[::2]
+            self.stride *= 2
+
+    def inherit(self, parent: "TrafficSample", is_mine: Callable[[Where], bool]) -> None:
+        """Take over from a parent the positions that are now here."""
+        self.places = [place for place in parent.places if is_mine(place)]
+        self.stride = parent.stride
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.places.clear()
+        self.stride = self._min_stride
+        self.credit = 0.0
+
+
+def best_cut(
+    observed: TrafficSample, min_share: float, *, between_keys: bool = False
+) -> tuple[Where, float] | None:
+    """Return the position that best halves the traffic seen, and the share left of it; None where none does.
+
+    The cut is chosen by the older half of the sample and must also divide the newer half: neither one hot
+    item nor a sort key that only ever grows passes. `min_share` is what each side must get of both.
+    With `between_keys` the cut divides no collection.
+    """
+    if len(observed.places) < _LEAST:
+        return None
+    places = [place[:1] for place in observed.places] if between_keys else observed.places
+    older, newer = places[: len(places) // 2], places[len(places) // 2 :]
+    cut, share = _halving(sorted(older))
+    later = sum(where < cut for where in newer) / len(newer)
+    if min(share, 1 - share, later, 1 - later) < min_share:
+        return None
+    return cut, (share + later) / 2
+
+
+def _halving(ordered: Sequence[Where]) -> tuple[Where, float]:
+    """Return, of all first positions of a right side, the one nearest to half, with the share left of it."""
+    middle = ordered[len(ordered) // 2]
+    first = bisect_left(ordered, middle)
+    following = next((at for at in range(first, len(ordered)) if ordered[at] > middle), first)
+    at = min(first, following, key=lambda index: abs(index / len(ordered) - 0.5))
+    return ordered[at], at / len(ordered)
 
 
 class Partition:
@@ -83,7 +159,7 @@ class Partition:
         self.consumed_read = 0.0  # ever
         self.throttled = 0
         per_window = wcu * limits.heat_window_seconds
-        self.observed = Observations(max(1.0, per_window / _OBSERVED_A_WINDOW))
+        self.observed = TrafficSample(max(1.0, per_window / _OBSERVED_A_WINDOW))
         self.hot_since: float | None = None
         self.split_at: float | None = None  # a split for heat is under way
         self.unsplittable = False  # the last attempt found no useful cut

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["Throttle", "ThrottleCause", "ThrottleReason", "reason_of"]
+__all__ = ["Throttle", "ThrottleCause", "ThrottleReason", "find_reason"]
 
 
 class ThrottleCause(StrEnum):
@@ -45,7 +45,7 @@ class ThrottleReason(StrEnum):
         )
 
 
-def reason_of(cause: ThrottleCause, *, index: bool, write: bool) -> ThrottleReason:
+def find_reason(cause: ThrottleCause, *, index: bool, write: bool) -> ThrottleReason:
     """Return the one reason of the sixteen that fits."""
     return ThrottleReason(
         f"{'Index' if index else 'Table'}{'Write' if write else 'Read'}{cause}Exceeded"
@@ -91,7 +91,7 @@ class Throttle:
     @property
     def reason(self) -> ThrottleReason:
         """The reason on the wire."""
-        return reason_of(self.cause, index=self.index is not None, write=self.write)
+        return find_reason(self.cause, index=self.index is not None, write=self.write)
 
     @property
     def resource(self) -> str:

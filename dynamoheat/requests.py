@@ -1,38 +1,79 @@
-"""DynamoDB's data-plane requests turned into charges, item by item in the order of the request.
+"""Requests"""
 
-What a request doesn't tell is guessed low and made good by `dynamoheat.settlement` once the engine answered:
-reads reserve what the remembered item (else the least item) costs, updates and deletes likewise.
-PartiQL is not modelled.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dynamoheat.charges import SCAN, Charge, Work
+from dynamoheat.consumption import SCAN, Charge, ItemCharges
 from dynamoheat.errors import UnknownTableError
-from dynamoheat.items import Item, item_bytes
-from dynamoheat.queries import query_start, scan_start
+from dynamoheat.partitions import HASHES, LAST, position
+from dynamoheat.reasons import Throttle
+from dynamoheat.sizes import (
+    EVENTUAL,
+    STRONG,
+    TRANSACTIONAL,
+    Item,
+    item_bytes,
+    key_text,
+    read_units,
+    sortable_value,
+)
 from dynamoheat.tables import Index, Table
-from dynamoheat.units import EVENTUAL, STRONG, TRANSACTIONAL, read_units
 
-__all__ = ["OPERATIONS", "RequestCost", "Tables", "ask", "find_index", "find_table"]
+__all__ = [
+    "OPERATIONS",
+    "RequestCost",
+    "Tables",
+    "estimate_cost",
+    "find_index",
+    "find_table",
+    "query_start",
+    "scan_start",
+    "split_batch",
+]
+
+_NAME: Final = r"(#?[\w.]+)"
+
+
+_COMPARISON: Final = re.compile(_NAME + r"\s*(<=|>=|=|<|>)\s*(:\w+)")
+
+
+_BETWEEN: Final = re.compile(_NAME + r"\s+BETWEEN\s+(:\w+)\s+AND\s+(:\w+)", re.IGNORECASE)
+
+
+_BEGINS: Final = re.compile(r"begins_with\s*\(\s*" + _NAME + r"\s*,\s*(:\w+)\s*\)", re.IGNORECASE)
+
+
+_LEGACY: Final = {"EQ": "=", "LE": "<=", "LT": "<", "GE": ">=", "GT": ">", "BEGINS_WITH": "begins"}
+
 
 Tables = Mapping[str, Table]
+
+
 Request = Mapping[str, Any]
+
+
+Items = dict[str, Any]  # as in RequestItems
+
+
+Value = Mapping[str, Any]
+
+
+Condition = tuple[str, str, list[Value]]  # attribute, operator, values
 
 
 @dataclass(slots=True)
 class RequestCost:
     """A request's items as charges."""
 
-    works: list[Work]
+    works: list[ItemCharges]
     tables: list[Table]  # that are touched, each once
     write: bool
     together: bool = False  # all or nothing
 
 
-def ask(operation: str, request: Request, tables: Tables) -> RequestCost:
+def estimate_cost(operation: str, request: Request, tables: Tables) -> RequestCost:
     """Return what a request would consume, as far as it is known beforehand. KeyError: not metered."""
     return OPERATIONS[operation](request, tables)
 
@@ -57,8 +98,58 @@ def find_index(request: Request, table: Table) -> Index | None:
     return table.indexes[name]
 
 
+def split_batch(
+    request: Request, verdicts: Sequence[Throttle | None]
+) -> tuple[dict[str, Any], Items]:
+    """Return a BatchWriteItem or BatchGetItem with its admitted items only, and the others.
+
+    The others are shaped as UnprocessedItems or UnprocessedKeys. `verdicts` are one an item, in order.
+    """
+    admitted: Items = {}
+    refused: Items = {}
+    each = iter(verdicts)
+    for name, wanted in request["RequestItems"].items():
+        passing, others = _sorted(_entries(wanted), each)
+        if passing:
+            admitted[name] = _like(wanted, passing)
+        if others:
+            refused[name] = _like(wanted, others)
+    return {**request, "RequestItems": admitted}, refused
+
+
+def query_start(request: Mapping[str, Any], table: Table, index: Index | None) -> tuple[str, Any]:
+    """Return the key where a query's page starts: text of the partition key, comparable sort key.
+
+    KeyError where the request names no value for the partition key.
+    """
+    names = table if index is None else index
+    start = request.get("ExclusiveStartKey")
+    if start:
+        return _start_key(start, names)
+    forward = request.get("ScanIndexForward") is not False
+    key: str | None = None
+    sort = None if forward else LAST
+    for name, operator, values in _conditions(request):
+        if name == names.partition_name and operator == "=":
+            key = key_text(values[0])
+        elif name == names.sort_name:
+            sort = _bound(operator, values, sort, forward=forward)
+    if key is None:
+        raise KeyError(names.partition_name)
+    return key, sort if names.sort_name else None
+
+
+def scan_start(request: Mapping[str, Any], table: Table, index: Index | None) -> int:
+    """Return the hash where a scan's page starts: its start key's, or its segment's first."""
+    start = request.get("ExclusiveStartKey")
+    if start:
+        hashed: int = position(_start_key(start, table if index is None else index)[0])[0]
+        return hashed
+    return HASHES * int(request.get("Segment") or 0) // int(request.get("TotalSegments") or 1)
+
+
 def _batch_write(request: Request, tables: Tables) -> RequestCost:
-    works: list[Work] = []
+    works: list[ItemCharges] = []
     touched = []
     for name, entries in request["RequestItems"].items():
         table = find_table(name, tables)
@@ -67,7 +158,7 @@ def _batch_write(request: Request, tables: Tables) -> RequestCost:
     return RequestCost(works, touched, write=True)
 
 
-def _batched(table: Table, entries: Sequence[Request]) -> Iterable[Work]:
+def _batched(table: Table, entries: Sequence[Request]) -> Iterable[ItemCharges]:
     deletes = [at for at, entry in enumerate(entries) if "PutRequest" not in entry]
     puts = table.puts([entry["PutRequest"]["Item"] for entry in entries if "PutRequest" in entry])
     for at in deletes:  # ascending, so that each lands where it stood
@@ -91,7 +182,7 @@ def _delete_item(request: Request, tables: Tables) -> RequestCost:
 
 
 def _transact_write(request: Request, tables: Tables) -> RequestCost:
-    works: list[Work] = []
+    works: list[ItemCharges] = []
     touched: dict[str, Table] = {}
     for entry in request["TransactItems"]:
         ((kind, wanted),) = entry.items()
@@ -107,7 +198,7 @@ def _get_item(request: Request, tables: Tables) -> RequestCost:
 
 
 def _batch_get(request: Request, tables: Tables) -> RequestCost:
-    works: list[Work] = []
+    works: list[ItemCharges] = []
     touched = []
     for name, wanted in request["RequestItems"].items():
         table = find_table(name, tables)
@@ -118,7 +209,7 @@ def _batch_get(request: Request, tables: Tables) -> RequestCost:
 
 
 def _transact_get(request: Request, tables: Tables) -> RequestCost:
-    works: list[Work] = []
+    works: list[ItemCharges] = []
     touched: dict[str, Table] = {}
     for entry in request["TransactItems"]:
         wanted = entry["Get"]
@@ -146,18 +237,18 @@ def _scan(request: Request, tables: Tables) -> RequestCost:
     return RequestCost([(charge,)], [table], write=False)
 
 
-def _get(table: Table, key: Item, consistency: float) -> Work:
+def _get(table: Table, key: Item, consistency: float) -> ItemCharges:
     where = table.identity(key)
     known = table.remembered.get(where)
     return table.read(where, item_bytes(known) if known else 0, consistency)
 
 
-def _delete(table: Table, key: Item, factor: float = 1.0) -> Work:
+def _delete(table: Table, key: Item, factor: float = 1.0) -> ItemCharges:
     known = table.remembered.get(table.identity(key))
     return table.write(known, None, factor) if known else table.touch(key, factor=factor)
 
 
-def _update(table: Table, key: Item, factor: float = 1.0) -> Work:
+def _update(table: Table, key: Item, factor: float = 1.0) -> ItemCharges:
     known = table.remembered.get(table.identity(key))
     return table.touch(key, item_bytes(known) if known else 0, factor)
 
@@ -166,12 +257,72 @@ def _consistency(request: Request) -> float:
     return STRONG if request.get("ConsistentRead") else EVENTUAL
 
 
-_TRANSACTED: Final[dict[str, Callable[[Table, Request], Work]]] = {
+def _sorted(
+    entries: Sequence[Any], verdicts: Iterator[Throttle | None]
+) -> tuple[list[Any], list[Any]]:
+    passing: list[Any] = []
+    others: list[Any] = []
+    for entry in entries:
+        (passing if next(verdicts) is None else others).append(entry)
+    return passing, others
+
+
+def _entries(wanted: Any) -> Sequence[Any]:
+    entries: Sequence[Any] = wanted["Keys"] if isinstance(wanted, Mapping) else wanted
+    return entries
+
+
+def _like(wanted: Any, entries: list[Any]) -> Any:
+    return {**wanted, "Keys": entries} if isinstance(wanted, Mapping) else entries
+
+
+def _start_key(start: Mapping[str, Value], names: Table | Index) -> tuple[str, Any]:
+    sort = None if names.sort_name is None else sortable_value(start[names.sort_name])
+    return key_text(start[names.partition_name]), sort
+
+
+def _bound(operator: str, values: list[Value], otherwise: Any, *, forward: bool) -> Any:
+    if operator in ("=", "begins"):
+        return sortable_value(values[0])
+    if operator == "between":
+        return sortable_value(values[0 if forward else 1])
+    lower = operator in (">", ">=")
+    return sortable_value(values[0]) if lower == forward else otherwise
+
+
+def _conditions(request: Mapping[str, Any]) -> list[Condition]:
+    legacy = request.get("KeyConditions")
+    if legacy:
+        return [
+            (
+                name,
+                _LEGACY.get(condition["ComparisonOperator"], "between"),
+                condition["AttributeValueList"],
+            )
+            for name, condition in legacy.items()
+        ]
+    expression = request["KeyConditionExpression"]
+    names = request.get("ExpressionAttributeNames") or {}
+    values = request.get("ExpressionAttributeValues") or {}
+    between = _BETWEEN.findall(expression)
+    found: list[tuple[str, str, tuple[str, ...]]]
+    found = [(name, "between", (low, high)) for name, low, high in between]
+    found += [(name, "begins", (prefix,)) for name, prefix in _BEGINS.findall(expression)]
+    rest = _BETWEEN.sub("", expression)
+    found += [(name, sign, (value,)) for name, sign, value in _COMPARISON.findall(rest)]
+    return [
+        (names.get(name, name), sign, [values[text] for text in texts])
+        for name, sign, texts in found
+    ]
+
+
+_TRANSACTED: Final[dict[str, Callable[[Table, Request], ItemCharges]]] = {
     "Put": lambda table, wanted: table.put(wanted["Item"], TRANSACTIONAL),
     "Update": lambda table, wanted: _update(table, wanted["Key"], TRANSACTIONAL),
     "Delete": lambda table, wanted: _delete(table, wanted["Key"], TRANSACTIONAL),
     "ConditionCheck": lambda table, wanted: _update(table, wanted["Key"], TRANSACTIONAL),
 }
+
 
 OPERATIONS: Final[dict[str, Callable[[Request, Tables], RequestCost]]] = {
     "BatchGetItem": _batch_get,

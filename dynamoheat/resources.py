@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from math import ceil
 from random import Random
 
-from dynamoheat.insights import KeyInsights
-from dynamoheat.meters import Meter
-from dynamoheat.observations import best_cut
+from dynamoheat.limits import ThroughputLimits
+from dynamoheat.metrics import KeyInsights, Meter
 from dynamoheat.parameters import ModelParameters
-from dynamoheat.partitions import Partition, Partitions, Position
-from dynamoheat.rates import Rates
+from dynamoheat.partitions import Partition, Partitions, Position, best_cut
 from dynamoheat.reasons import Throttle, ThrottleCause
-from dynamoheat.settings import ProvisionedThroughput
+from dynamoheat.settings import ThroughputSettings
 
 __all__ = ["Resource", "Split"]
 
@@ -44,7 +42,7 @@ class Resource:
         self,
         table: str,
         index: str | None,
-        throughput: ProvisionedThroughput,
+        throughput: ThroughputSettings,
         *,
         provisioned: bool,
         divides_collections: bool = True,
@@ -58,8 +56,8 @@ class Resource:
         self.provisioned = provisioned
         self.divides_collections = divides_collections
         self._context = _Context(limits=limits, random=random)
-        self.writes = Rates(True, throughput, provisioned, limits, now)
-        self.reads = Rates(False, throughput, provisioned, limits, now)
+        self.writes = ThroughputLimits(True, throughput, provisioned, limits, now)
+        self.reads = ThroughputLimits(False, throughput, provisioned, limits, now)
         self.partitions = Partitions(self._wanted_partitions(stored_bytes), self, limits, now)
         self.meter = Meter(limits.metric_period_seconds, now)
         self.insights = KeyInsights(limits.metric_period_seconds, limits.contributors, now)
@@ -73,7 +71,7 @@ class Resource:
         """Return the refusal that this resource causes."""
         return Throttle(cause, self.table, self.index, write, self.provisioned)
 
-    def change(self, throughput: ProvisionedThroughput, *, provisioned: bool, now: float) -> None:
+    def change(self, throughput: ThroughputSettings, *, provisioned: bool, now: float) -> None:
         """Take UpdateTable's new settings at once. Partitions are added, never removed."""
         self.provisioned = provisioned
         self.writes.change(throughput, provisioned, now)

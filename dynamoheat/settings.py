@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["IndexSettings", "Key", "ProvisionedThroughput", "TableSettings"]
+__all__ = ["IndexSettings", "Key", "TableSettings", "ProvisionedThroughput"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProvisionedThroughput:
+class ThroughputSettings:
     """Units a second of a table or a global index; None where nothing is set."""
 
     provisioned_write: float | None = None
@@ -40,7 +40,7 @@ class IndexSettings:
     key: Key
     local: bool = False
     projected: frozenset[str] | None = None  # non-key attributes; None projects all
-    throughput: ProvisionedThroughput = field(default_factory=ProvisionedThroughput)
+    throughput: ThroughputSettings = field(default_factory=ThroughputSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class TableSettings:
     name: str
     key: Key
     provisioned: bool = False
-    throughput: ProvisionedThroughput = field(default_factory=ProvisionedThroughput)
+    throughput: ThroughputSettings = field(default_factory=ThroughputSettings)
     indexes: tuple[IndexSettings, ...] = ()
     stored_bytes: int = 0
 
@@ -85,11 +85,11 @@ def _key(schema: Sequence[Mapping[str, str]]) -> Key:
     return Key(names["HASH"], names.get("RANGE"))
 
 
-def _throughput(described: Mapping[str, Any], *, provisioned: bool) -> ProvisionedThroughput:
+def _throughput(described: Mapping[str, Any], *, provisioned: bool) -> ThroughputSettings:
     rates = (described.get("ProvisionedThroughput") or {}) if provisioned else {}
     maximum = {} if provisioned else (described.get("OnDemandThroughput") or {})
     warm = described.get("WarmThroughput") or {}
-    return ProvisionedThroughput(
+    return ThroughputSettings(
         provisioned_write=_figure(rates.get("WriteCapacityUnits")),
         provisioned_read=_figure(rates.get("ReadCapacityUnits")),
         maximum_write=_figure(maximum.get("MaxWriteRequestUnits")),

@@ -1,31 +1,40 @@
-"""What a request did consume, from the engine's answer, against what was taken when it was admitted.
+"""Settlement"""
 
-Exact where the images are known: a put's new one is, an old one is remembered or comes with
-`ReturnValues=ALL_OLD`, an update's new one with `ALL_NEW`; items that a read shows whole are measured.
-Elsewhere `dynamoheat.reported` takes the engine's own report, arm by arm. What stays unknown keeps its guess.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dynamoheat.charges import Work
-from dynamoheat.items import Item, item_bytes
-from dynamoheat.queries import query_start
-from dynamoheat.reported import read_as_reported, written_as_reported
-from dynamoheat.requests import Tables, find_index, find_table
-from dynamoheat.tables import Index
-from dynamoheat.units import EVENTUAL, STRONG, TRANSACTIONAL
+from dynamoheat.consumption import Charge, IndexTarget, ItemCharges
+from dynamoheat.requests import Tables, find_index, find_table, query_start
+from dynamoheat.sizes import EVENTUAL, STRONG, TRANSACTIONAL, Item, item_bytes
+from dynamoheat.tables import Index, Table
 
-__all__ = ["failed_works", "settled_works"]
+__all__ = [
+    "ALL_TARGETS",
+    "parse_reported_units",
+    "scale_reads",
+    "scale_writes",
+    "settle_failure",
+    "settle_request",
+]
+
+ALL_TARGETS: Final = "*"  # an arm's name where only the sum over all arms is reported
+
 
 Request = Mapping[str, Any]
+
+
 Answer = Mapping[str, Any]
-Works = Sequence[Work]
 
 
-def settled_works(
+Works = Sequence[ItemCharges]
+
+
+Arms = dict[str | None, float]
+
+
+def settle_request(
     operation: str, request: Request, works: Works, answer: Answer, tables: Tables
-) -> list[Work]:
+) -> list[ItemCharges]:
     """Return the final charges of a request that the engine did, and remember the images it left.
 
     `works` are the charges of the items that were admitted, `request` what was sent for them.
@@ -33,9 +42,9 @@ def settled_works(
     return _SETTLE[operation](request, works, answer, tables)
 
 
-def failed_works(
+def settle_failure(
     operation: str, request: Request, works: Works, error: Answer, tables: Tables
-) -> list[Work]:
+) -> list[ItemCharges]:
     """Return the final charges of a write whose condition failed (or a cancelled transaction).
 
     The table's units stay, at the larger of the item there (where the error carries it) and the item
@@ -49,7 +58,7 @@ def failed_works(
     return [table.touch(_named(request), max(item_bytes(there), item_bytes(wanted)))]
 
 
-def _table_arm(work: Work) -> Work:
+def _table_arm(work: ItemCharges) -> ItemCharges:
     return tuple(charge for charge in work if charge[0].name is None)
 
 
@@ -58,38 +67,38 @@ def _named(request: Request) -> Item:
     return named
 
 
-def _put(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
+def _put(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     item = request["Item"]
     identity = table.identity(item)
     known = _old_image(request, answer, table.remembered.get(identity))
     table.remembered.put(identity, item)
     if known is None:
-        return written_as_reported(works, answer, tables)
+        return scale_writes(works, answer, tables)
     return [table.write(known or None, item)]
 
 
-def _delete(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
+def _delete(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     identity = table.identity(request["Key"])
     known = _old_image(request, answer, table.remembered.get(identity))
     table.remembered.put(identity, {})
     if known is None:
-        return written_as_reported(works, answer, tables)
+        return scale_writes(works, answer, tables)
     return [table.write(known, None) if known else table.touch(request["Key"])]
 
 
-def _update(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
+def _update(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     identity = table.identity(request["Key"])
     old = _old_image(request, answer, table.remembered.get(identity))
     if request.get("ReturnValues") != "ALL_NEW" or "Attributes" not in answer:
         table.remembered.forget(identity)
-        return written_as_reported(works, answer, tables)
+        return scale_writes(works, answer, tables)
     new = answer["Attributes"]
     table.remembered.put(identity, new)
     if old is None:
-        return written_as_reported([table.write(None, new)], answer, tables)
+        return scale_writes([table.write(None, new)], answer, tables)
     return [table.write(old or None, new)]
 
 
@@ -101,7 +110,9 @@ def _old_image(request: Request, answer: Answer, remembered: Item | None) -> Ite
     return remembered
 
 
-def _batch_write(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
+def _batch_write(
+    request: Request, works: Works, answer: Answer, tables: Tables
+) -> list[ItemCharges]:
     at = 0
     undone = bool(
         answer.get("UnprocessedItems")
@@ -116,10 +127,12 @@ def _batch_write(request: Request, works: Works, answer: Answer, tables: Tables)
             else:
                 image = entry["PutRequest"]["Item"] if "PutRequest" in entry else {}
                 table.remembered.put((key, sort), image)
-    return written_as_reported(works, answer, tables)
+    return scale_writes(works, answer, tables)
 
 
-def _transact_write(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
+def _transact_write(
+    request: Request, works: Works, answer: Answer, tables: Tables
+) -> list[ItemCharges]:
     for entry in request["TransactItems"]:
         ((kind, wanted),) = entry.items()
         table = find_table(wanted["TableName"], tables)
@@ -129,24 +142,24 @@ def _transact_write(request: Request, works: Works, answer: Answer, tables: Tabl
             table.remembered.put(table.identity(wanted["Key"]), {})
         elif kind == "Update":
             table.remembered.forget(table.identity(wanted["Key"]))
-    return written_as_reported(works, answer, tables)
+    return scale_writes(works, answer, tables)
 
 
-def _get(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
+def _get(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     item = answer.get("Item")
     if item and _partial(request):
-        return read_as_reported(works, answer)
+        return scale_reads(works, answer)
     size = item_bytes(item) if item else 0
     return [table.read(table.identity(request["Key"]), size, _consistency(request))]
 
 
-def _batch_get(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
-    final: list[Work] = []
+def _batch_get(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
+    final: list[ItemCharges] = []
     for name, wanted in request["RequestItems"].items():
         table = find_table(name, tables)
         if _partial(wanted):
-            return read_as_reported(works, answer)
+            return scale_reads(works, answer)
         found = {
             table.identity(item): item for item in (answer.get("Responses") or {}).get(name, ())
         }
@@ -157,14 +170,16 @@ def _batch_get(request: Request, works: Works, answer: Answer, tables: Tables) -
     return final
 
 
-def _transact_get(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
-    final: list[Work] = []
+def _transact_get(
+    request: Request, works: Works, answer: Answer, tables: Tables
+) -> list[ItemCharges]:
+    final: list[ItemCharges] = []
     for entry, response in zip(
         request["TransactItems"], answer.get("Responses") or (), strict=True
     ):
         wanted = entry["Get"]
         if _partial(wanted):
-            return read_as_reported(works, answer)
+            return scale_reads(works, answer)
         table = find_table(wanted["TableName"], tables)
         item = response.get("Item")
         where = table.identity(wanted["Key"])
@@ -172,20 +187,20 @@ def _transact_get(request: Request, works: Works, answer: Answer, tables: Tables
     return final
 
 
-def _query(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
+def _query(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     index = find_index(request, table)
     if not _whole_page(request, answer, index):
-        return read_as_reported(works, answer)
+        return scale_reads(works, answer)
     size = sum(map(item_bytes, answer["Items"]))
     where = query_start(request, table, index)
     return [table.read(where, size, _consistency(request), index)]
 
 
-def _scan(request: Request, works: Works, answer: Answer, tables: Tables) -> list[Work]:
+def _scan(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     if not _whole_page(request, answer, find_index(request, table)):
-        return read_as_reported(works, answer)
+        return scale_reads(works, answer)
     ((arm, partition, _, key, start, _),) = works[0]
     size = sum(map(item_bytes, answer["Items"]))
     ((_, _, units, _, _, tokens),) = table.read((key or " ", None), size, _consistency(request))
@@ -207,7 +222,119 @@ def _consistency(request: Request) -> float:
     return STRONG if request.get("ConsistentRead") else EVENTUAL
 
 
-_SETTLE: Final[dict[str, Callable[[Request, Works, Answer, Tables], list[Work]]]] = {
+def parse_reported_units(answer: Mapping[str, Any]) -> dict[str, Arms]:
+    """Return what an engine's answer reports: by table, by index (None: the table itself, or `ALL_TARGETS`)."""
+    reports = answer.get("ConsumedCapacity") or []
+    if isinstance(reports, Mapping):
+        reports = [reports]
+    return {report["TableName"]: _units_by_index(report) for report in reports}
+
+
+def scale_reads(works: Works, answer: Mapping[str, Any]) -> list[ItemCharges]:
+    """Return read charges scaled so that each arm sums to what is reported; as they are without a report."""
+    scale = _scale_factors(_sum_by_target(works), parse_reported_units(answer))
+    return [
+        [
+            (arm, part, units * scale.get(arm, 1.0), key, sort, tokens * scale.get(arm, 1.0))
+            for arm, part, units, key, sort, tokens in work
+        ]
+        for work in works
+    ]
+
+
+def scale_writes(
+    works: Works, answer: Mapping[str, Any], tables: Mapping[str, Table]
+) -> list[ItemCharges]:
+    """Return write charges scaled likewise, the table's own never down: the image they come from is there.
+
+    An index that is reported without a charge (an entry that nobody saw was moved or removed) is charged
+    where the table's key would lie in it: the sum is right, the place is anyone's guess.
+    """
+    reported = parse_reported_units(answer)
+    charged = _sum_by_target(works) if reported else {}
+    scale = _scale_factors(charged, reported)
+    unseen = _unseen(charged, reported)
+    if not unseen and all(factor == 1.0 for factor in scale.values()):
+        return list(works)  # the rule, and cheap
+    scaled: list[ItemCharges] = []
+    for work in works:
+        first = work[0]
+        name = first[0].resource.table
+        missed = unseen.pop(name, {})
+        scaled.append(
+            [
+                *(_scaled_write(charge, scale.get(charge[0], 1.0)) for charge in work),
+                *_guessed(first, tables[name], missed),
+            ]
+        )
+    return scaled
+
+
+def _scaled_write(charge: Charge, scale: float) -> Charge:
+    arm, partition, units, key, sort, growth = charge
+    if arm.name is None:
+        scale = max(scale, 1.0)
+    return (arm, partition, units * scale, key, sort, growth)
+
+
+def _unseen(charged: Mapping[IndexTarget, float], reported: Mapping[str, Arms]) -> dict[str, Arms]:
+    """Return by table the indexes that are reported without a charge."""
+    known = {(arm.resource.table, arm.name) for arm in charged}
+    missed: dict[str, Arms] = {
+        table: {
+            name: units
+            for name, units in arms.items()
+            if units and name not in (None, ALL_TARGETS) and (table, name) not in known
+        }
+        for table, arms in reported.items()
+    }
+    return {table: arms for table, arms in missed.items() if arms}
+
+
+def _guessed(beside: Charge, table: Table, arms: Arms) -> Iterable[Charge]:
+    _, home, _, key, sort, _ = beside
+    for name, units in arms.items():
+        index = table.indexes[str(name)]
+        partition = home if index.local else index.resource.partitions.find(key, sort)
+        yield (index.arm, partition, units, key, sort, 0.0)
+
+
+def _sum_by_target(works: Works) -> dict[IndexTarget, float]:
+    charged: dict[IndexTarget, float] = {}
+    for work in works:
+        for arm, _, units, *_ in work:
+            charged[arm] = charged.get(arm, 0.0) + units
+    return charged
+
+
+def _scale_factors(
+    charged: Mapping[IndexTarget, float], reported: Mapping[str, Arms]
+) -> dict[IndexTarget, float]:
+    scale: dict[IndexTarget, float] = {}
+    for arm, units in charged.items():
+        arms = reported.get(arm.resource.table)
+        if not arms or not units:
+            continue
+        if ALL_TARGETS in arms:
+            table = arm.resource.table
+            total = sum(u for other, u in charged.items() if other.resource.table == table)
+            scale[arm] = arms[ALL_TARGETS] / total
+        else:
+            scale[arm] = arms.get(arm.name, 0.0) / units
+    return scale
+
+
+def _units_by_index(report: Mapping[str, Any]) -> Arms:
+    if "Table" not in report:
+        return {ALL_TARGETS: report.get("CapacityUnits", 0.0)}
+    arms: Arms = {None: report["Table"]["CapacityUnits"]}
+    for group in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        for name, part in (report.get(group) or {}).items():
+            arms[name] = part["CapacityUnits"]
+    return arms
+
+
+_SETTLE: Final[dict[str, Callable[[Request, Works, Answer, Tables], list[ItemCharges]]]] = {
     "BatchGetItem": _batch_get,
     "BatchWriteItem": _batch_write,
     "DeleteItem": _delete,

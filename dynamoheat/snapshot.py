@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dynamoheat.buckets import TokenBucket
+from dynamoheat.limits import ThroughputLimits, TokenBucket
 from dynamoheat.partitions import Partition, Position
-from dynamoheat.rates import Rates
 from dynamoheat.resources import Resource, Split
 from dynamoheat.tables import Table
 
@@ -43,7 +42,7 @@ def _resource(resource: Resource, now: float) -> dict[str, Any]:
     }
 
 
-def _limits(rates: Rates, now: float) -> list[dict[str, Any]]:
+def _limits(rates: ThroughputLimits, now: float) -> list[dict[str, Any]]:
     return [
         {
             "limit": str(limit.cause),

@@ -1,20 +1,66 @@
-"""A table with its indexes: what writing and reading its items charges, given old and new images."""
+"""Tables"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from dynamoheat.charges import Charge, IndexTarget, Work
-from dynamoheat.image_cache import ImageCache
-from dynamoheat.items import Item, attributes_bytes, comparable, item_bytes, key_text
+from dynamoheat.consumption import Charge, IndexTarget, ItemCharges
 from dynamoheat.parameters import ModelParameters
 from dynamoheat.partitions import Partition
 from dynamoheat.resources import Resource
 from dynamoheat.settings import IndexSettings, TableSettings
-from dynamoheat.units import EVENTUAL, index_write_units, read_units, write_units
+from dynamoheat.sizes import (
+    EVENTUAL,
+    Item,
+    attributes_bytes,
+    index_write_units,
+    item_bytes,
+    key_text,
+    read_units,
+    sortable_value,
+    write_units,
+)
 
-__all__ = ["Index", "Table"]
+__all__ = ["ImageCache", "Index", "Table"]
 
 _SMALL: Final = 1024
+
+
+Identity = tuple[str, Any]
+
+
+class ImageCache:
+    """Images by key, the most recently written 1 to 2 times `least`. Every operation O(1).
+
+    A deleted item is remembered as an empty one: known to be absent.
+    """
+
+    __slots__ = ("_least", "_newer", "_older")
+
+    def __init__(self, least: int) -> None:
+        self._least = least
+        self._newer: dict[Identity, Item] = {}
+        self._older: dict[Identity, Item] = {}
+
+    def __len__(self) -> int:
+        return len(self._newer) + len(self._older)
+
+    def get(self, identity: Identity) -> Item | None:
+        """Return the image: an item, an empty one if known to be absent, None if not known."""
+        found = self._newer.get(identity)
+        return self._older.get(identity) if found is None else found
+
+    def put(self, identity: Identity, image: Item) -> None:
+        """Remember an image (empty: absent)."""
+        if not self._least:
+            return
+        self._newer[identity] = image
+        if len(self._newer) >= self._least:
+            self._older, self._newer = self._newer, {}
+
+    def forget(self, identity: Identity) -> None:
+        """Say that an item may have become anything."""
+        self._newer.pop(identity, None)
+        self._older.pop(identity, None)
 
 
 class Index:
@@ -81,21 +127,21 @@ class Table:
 
     def identity(self, item: Item) -> tuple[str, Any]:
         """Return an item's key: text of the partition key, comparable sort key or None."""
-        sort = None if self.sort_name is None else comparable(item[self.sort_name])
+        sort = None if self.sort_name is None else sortable_value(item[self.sort_name])
         return key_text(item[self.partition_name]), sort
 
-    def put(self, item: Item, factor: float = 1.0) -> Work:
+    def put(self, item: Item, factor: float = 1.0) -> ItemCharges:
         """Return the charges of putting an item; `factor` 2 in transactions. See `puts`."""
         if factor == 1.0:
             return self.puts((item,))[0]
         return self.write(self.remembered.get(self.identity(item)) or None, item, factor)
 
-    def puts(self, items: Iterable[Item]) -> list[Work]:
+    def puts(self, items: Iterable[Item]) -> list[ItemCharges]:
         """Return the charges of putting items, 1.5 to 2 µs each: the hot path of batches.
 
         What a put replaces is taken from memory, and taken to be absent where memory has nothing.
         """
-        works: list[Work] = []
+        works: list[ItemCharges] = []
         arm, name, sort_name = self.arm, self.partition_name, self.sort_name
         known, indexes, simple = self.remembered.get, self._global, self._simple
         partitions = self.resource.partitions
@@ -106,7 +152,7 @@ class Table:
             key = value["S"] if "S" in value else key_text(value)
             if sort_name is not None:
                 value = item[sort_name]
-                sort = value["S"] if "S" in value else comparable(value)
+                sort = value["S"] if "S" in value else sortable_value(value)
             old = known((key, sort))
             if old or not simple:
                 works.append(self.write(old or None, item))
@@ -122,7 +168,7 @@ class Table:
             works.append(work)
         return works
 
-    def write(self, old: Item | None, new: Item | None, factor: float = 1.0) -> Work:
+    def write(self, old: Item | None, new: Item | None, factor: float = 1.0) -> ItemCharges:
         """Return the charges of a write from `old` to `new` (None: absent); `factor` 2 in transactions.
 
         A write of nothing over nothing (a delete) costs one unit; its key must then be in neither: use
@@ -141,7 +187,7 @@ class Table:
             charges.extend(self._index_charges(index, old, new, partition))
         return tuple(charges)
 
-    def touch(self, key: Item, size: int = 0, factor: float = 1.0) -> Work:
+    def touch(self, key: Item, size: int = 0, factor: float = 1.0) -> ItemCharges:
         """Return the charge of a write that changes nothing: a condition, or a delete of what isn't there."""
         text, sort = self.identity(key)
         partition = self.resource.partitions.find(text, sort)
@@ -149,7 +195,7 @@ class Table:
 
     def read(
         self, where: tuple[str, Any], size: int, consistency: float, index: Index | None = None
-    ) -> Work:
+    ) -> ItemCharges:
         """Return the charge of reading `size` bytes at a key of the table or of an index."""
         arm = self.arm if index is None else index.arm
         key, sort = where
@@ -167,7 +213,7 @@ class Table:
         value = item[index.partition_name]
         key = value["S"] if "S" in value else key_text(value)
         if index.sort_name != self.sort_name:
-            sort = None if index.sort_name is None else comparable(item[index.sort_name])
+            sort = None if index.sort_name is None else sortable_value(item[index.sort_name])
         partition = index.partitions.cache.get(key) or index.partitions.find(key, sort)
         units = 1.0 if size <= _SMALL else write_units(size)
         return (index.arm, partition, units, key, sort, size)
@@ -204,4 +250,4 @@ def _place(index: Index, entry: Item) -> tuple[str, Any]:
     if index.sort_name is None:
         return key, None
     value = entry[index.sort_name]
-    return key, value.get("S") or comparable(value)
+    return key, value.get("S") or sortable_value(value)

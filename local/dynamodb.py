@@ -15,9 +15,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from dynamoheat.serve.descriptions import without_unsupported
-from dynamoheat.serve.tables import ModelTables
-from dynamoheat.serve.wire import in_shape
+from dynamoheat.serve.tables import ModelTables, drop_unsupported
+from dynamoheat.serve.wire import normalize_error
 from local.calls import (
     DATA_PLANE,
     Admit,
@@ -86,7 +85,7 @@ class DynamoDB:
     async def _forward(self, call: EndpointCall) -> Reply:
         reply = await self._engine(call)
         if not missing_table(reply):
-            return in_shape(reply)
+            return normalize_error(reply)
         names = tables_named(call.body)
         made = [await asyncio.to_thread(self._mirror.ensure, name) for name in sorted(names)]
         self.tables_changed()
@@ -121,7 +120,7 @@ class DynamoDB:
     async def _update(self, call: EndpointCall, name: str, reply: Reply) -> Reply:
         request = json.loads(call.body)
         kept = {key: value for key, value in request.items() if key in _ENGINE_UPDATES}
-        kept = without_unsupported(kept)
+        kept = drop_unsupported(kept)
         if kept.keys() - {"AttributeDefinitions"}:
             body = json.dumps({"TableName": name, **kept}).encode()
             updated = await self._engine(EndpointCall(call.operation, body, call.headers))

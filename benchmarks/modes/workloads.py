@@ -9,7 +9,7 @@ from typing import Final
 
 from benchmarks.modes.workload import ModeStream, ModeWorkload, table
 from dynamoheat import ModelParameters, TableSettings
-from dynamoheat.aggregated import Sorts
+from dynamoheat.aggregated import SortKeyPattern
 
 __all__ = ["ZIPF", "workloads"]
 
@@ -57,7 +57,7 @@ def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
         workload(
             "a hot key, growing",
             wide,
-            _steady(3 * unit, hot, Sorts.GROWING),
+            _steady(3 * unit, hot, SortKeyPattern.GROWING),
             _steady(5 * unit),
         ),
         workload("ten hot keys", wide, _steady(14 * unit, _TEN)),
@@ -82,7 +82,9 @@ def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
             "waves, retried",
             wide,
             ModeStream(
-                rate=_waves(10 * minute, 0.1 * unit, 1.2 * unit), keys=hot, sorts=Sorts.GROWING
+                rate=_waves(10 * minute, 0.1 * unit, 1.2 * unit),
+                keys=hot,
+                sorts=SortKeyPattern.GROWING,
             ),
             _steady(5 * unit),
             retried=True,
@@ -91,7 +93,9 @@ def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
 
 
 def _steady(
-    rate: float, keys: Mapping[str, float] | None = None, sorts: Sorts = Sorts.SPREAD
+    rate: float,
+    keys: Mapping[str, float] | None = None,
+    sorts: SortKeyPattern = SortKeyPattern.SPREAD,
 ) -> ModeStream:
     return ModeStream(rate=lambda _: rate, keys=keys, sorts=sorts)
 

@@ -23,18 +23,18 @@ one `Writes` (make one for each key that you want to see), Contributor Insights,
 local indexes' own units (add them to the rate).
 """
 
-from dynamoheat.aggregated.keys import Keys, Sorts
+from dynamoheat.aggregated.key_distribution import KeyDistribution, SortKeyPattern
 from dynamoheat.aggregated.model import AggregatedHeat
-from dynamoheat.aggregated.outcome import Loads, StepOutcome, StepTally
-from dynamoheat.aggregated.traffic import Entries, Reads, Traffic, Writes
+from dynamoheat.aggregated.outcome import PartitionLoads, StepOutcome, StepTally
+from dynamoheat.aggregated.traffic import IndexEntries, Reads, Traffic, Writes
 
 __all__ = [
     "AggregatedHeat",
-    "Entries",
-    "Keys",
-    "Loads",
+    "IndexEntries",
+    "KeyDistribution",
+    "PartitionLoads",
     "Reads",
-    "Sorts",
+    "SortKeyPattern",
     "StepOutcome",
     "StepTally",
     "Traffic",

@@ -1,22 +1,27 @@
-"""How much may pass? `dynamoheat.admission` for amounts: the same limits in the same order, asked for all at once.
+"""Admission"""
 
-Within a step everything is taken to come evenly and well mixed. A limit on the whole table then refuses all
-keys the same share, a partition all of its keys the same share of what gets to it, and a full index again all keys.
-One share `passes` (what the whole lets through) and one cap a partition describe that: of what a
-partition is asked, the lesser of the two is accepted. The greatest `passes` that keeps every limit is what the event mode's
-bucket by bucket admission of single items comes to on average.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from dynamoheat.aggregated.bisection import greatest_share
-from dynamoheat.aggregated.flows import Amounts, Branch, FlowRefusal, TrafficFlow
-from dynamoheat.rates import Rates
+from dynamoheat.aggregated.flows import Amounts, FlowRefusal, IndexBranch, TrafficFlow
+from dynamoheat.limits import ThroughputLimits
 from dynamoheat.reasons import Throttle, ThrottleCause
 from dynamoheat.resources import Resource
 
-__all__ = ["AdmissionVerdict", "admit_reads", "admit_writes", "entries", "settle"]
+__all__ = [
+    "AdmissionVerdict",
+    "admit_reads",
+    "admit_writes",
+    "divide_flow",
+    "entry_amounts",
+    "greatest_share",
+]
+
+_ROUNDS: Final = 80
+
+
+_CLOSE: Final = 1e-9  # of the scale
 
 
 @dataclass(slots=True)
@@ -75,7 +80,7 @@ def admit_reads(resource: Resource, flows: Sequence[TrafficFlow]) -> AdmissionVe
     return verdict
 
 
-def settle(flow: TrafficFlow, verdict: AdmissionVerdict) -> None:
+def divide_flow(flow: TrafficFlow, verdict: AdmissionVerdict) -> None:
     """Divide what a flow asked into what passed and what was throttled, by reason."""
     if verdict.passes == 1 and not verdict.caps:
         flow.passed = flow.asked
@@ -95,7 +100,7 @@ def settle(flow: TrafficFlow, verdict: AdmissionVerdict) -> None:
         flow.refusals.append(FlowRefusal(verdict.whole, whole, by_partition=False))
 
 
-def entries(branch: Branch, passed: float) -> Amounts:
+def entry_amounts(branch: IndexBranch, passed: float) -> Amounts:
     """Return the units of an index's partitions when so many units pass at the table."""
     units = passed * branch.units
     return {partition: units * share for partition, share in branch.route.shares.items()}
@@ -135,7 +140,7 @@ class _Index:
     def waiting(self, passes: float) -> tuple[float, ThrottleCause]:
         """Return the greatest of what waits for partitions and for each limit, and which it is."""
         amounts = _summed(
-            [self._owed, *(entries(branch, flow(passes)) for flow, branch in self._feeds)]
+            [self._owed, *(entry_amounts(branch, flow(passes)) for flow, branch in self._feeds)]
         )
         total = sum(amounts.values())
         found, cause = 0.0, ThrottleCause.KEY_RANGE
@@ -150,7 +155,7 @@ class _Index:
 def _limit(
     verdict: AdmissionVerdict,
     resource: Resource,
-    rates: Rates,
+    rates: ThroughputLimits,
     passing: Sequence[_Passing],
     *,
     write: bool,
@@ -181,3 +186,31 @@ def _summed(amounts: Iterable[Amounts]) -> Amounts:
         for partition, units in each.items():
             sums[partition] = sums.get(partition, 0.0) + units
     return sums
+
+
+def greatest_share(excess: Callable[[float], float], scale: float) -> float:
+    """Return the greatest share from 0 to 1 at which `excess` is not above zero; 0 where there is none.
+
+    `excess` must be continuous and never fall. `scale` is its order of magnitude, a billionth of which does
+    not matter. A straight line between the ends finds the crossing at once where there is no kink between them;
+    halving in turn brings the ends that close: some twenty calls at most with a hundred kinks.
+    """
+    close = _CLOSE * scale
+    low, high = 0.0, 1.0
+    at_high = excess(high)
+    if at_high <= close:
+        return high
+    at_low = excess(low)
+    if at_low > 0:
+        return low
+    for turn in range(_ROUNDS):
+        line = at_low / (at_low - at_high)
+        middle = low + (high - low) * (0.5 if turn % 2 else line)
+        found = excess(middle)
+        if abs(found) <= close:
+            return middle
+        if found < 0:
+            low, at_low = middle, found
+        else:
+            high, at_high = middle, found
+    return low

@@ -1,24 +1,97 @@
-"""One step's traffic on its way: what partitions are asked, what passed, what did not and why."""
+"""Flows"""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
+from random import Random
+from weakref import WeakKeyDictionary
 
-from dynamoheat.aggregated.routes import Route
-from dynamoheat.aggregated.traffic import Traffic
-from dynamoheat.partitions import Partition
+from dynamoheat.aggregated.key_distribution import KeyDistribution, KeySegment
+from dynamoheat.aggregated.traffic import IndexEntries, Reads, Traffic, Writes
+from dynamoheat.errors import UnknownTableError
+from dynamoheat.partitions import Partition, Partitions, Position
 from dynamoheat.reasons import Throttle
 from dynamoheat.resources import Resource
+from dynamoheat.tables import Index, Table
 
-__all__ = ["Amounts", "Branch", "FlowRefusal", "TrafficFlow"]
+__all__ = [
+    "Amounts",
+    "FlowRefusal",
+    "IndexBranch",
+    "KeyRoute",
+    "PartitionRouter",
+    "TrafficDemand",
+    "TrafficFlow",
+]
 
 Amounts = dict[Partition, float]
 
 
+_Routes = WeakKeyDictionary[KeyDistribution, WeakKeyDictionary[Partitions, "KeyRoute"]]
+
+
+class KeyRoute:
+    """The shares of a table's or an index's partitions, their sum being 1."""
+
+    __slots__ = ("__weakref__", "_spots", "_weights", "partitions", "shares")
+
+    def __init__(self, spots: Iterable[KeySegment], partitions: Partitions, now: float) -> None:
+        self.partitions = len(partitions)
+        self._spots: dict[Partition, list[KeySegment]] = {}
+        for spot in spots:
+            for partition, part in spot.parts(partitions, now):
+                self._spots.setdefault(partition, []).append(part)
+        self._weights: dict[Partition, list[float]] = {}
+        sums = {part: sum(spot.share for spot in found) for part, found in self._spots.items()}
+        total = sum(sums.values())
+        self.shares = {partition: share / total for partition, share in sums.items()}
+
+    def sample(self, partition: Partition, random: Random, now: float) -> Position:
+        """Return the position of one of the units that go to a partition, at random."""
+        spots = self._spots[partition]
+        if len(spots) == 1:
+            return spots[0].sample(random, now)
+        weights = self._weights.get(partition)
+        if weights is None:
+            weights = list(accumulate(spot.share for spot in spots))
+            self._weights[partition] = weights
+        return random.choices(spots, cum_weights=weights)[0].sample(random, now)
+
+    def heirs(self, partition: Partition, units: float) -> Iterator[tuple[Partition, float]]:
+        """Yield what has become of a partition, with these keys' units divided among its children."""
+        if not partition.retired:
+            yield partition, units
+            return
+        heirs = [heir for heir in _leaves(partition) if heir in self.shares]
+        total = sum(self.shares[heir] for heir in heirs)
+        for heir in heirs:
+            yield heir, units * self.shares[heir] / total
+
+
+class PartitionRouter:
+    """Routes of keys, made again only after a split, and kept as long as their keys are."""
+
+    def __init__(self) -> None:
+        self._routes: _Routes = WeakKeyDictionary()
+
+    def route(
+        self, keys: KeyDistribution, partitions: Partitions, now: float, *, sortable: bool
+    ) -> KeyRoute:
+        """Return the route of keys in a table or an index; O(keys) after a split, else O(1)."""
+        routes = self._routes.setdefault(keys, WeakKeyDictionary())
+        found = routes.get(partitions)
+        if found is None or found.partitions != len(partitions):
+            found = KeyRoute(keys.spots(sortable=sortable), partitions, now)
+            routes[partitions] = found
+        return found
+
+
 @dataclass(slots=True, eq=False)
-class Branch:
+class IndexBranch:
     """A flow's entries in a global index."""
 
     resource: Resource
-    route: Route
+    route: KeyRoute
     units: float  # for each unit of the table
     growth: float  # bytes, for each unit of the index
 
@@ -42,11 +115,11 @@ class TrafficFlow:
     """What is asked by one kind of traffic in one step, in units by partition, and what became of it."""
 
     traffic: Traffic
-    route: Route
+    route: KeyRoute
     asked: Amounts
     retried: float  # of `asked`, what was throttled before
     extra: float  # for each unit: bytes of growth of a write, tokens of a read
-    branches: tuple[Branch, ...] = ()
+    branches: tuple[IndexBranch, ...] = ()
     passed: Amounts = field(default_factory=dict)
     refusals: list[FlowRefusal] = field(default_factory=list)
 
@@ -63,3 +136,96 @@ class TrafficFlow:
             for partition, units in refusal.amounts.items():
                 sums[partition] = sums.get(partition, 0.0) + units
         return sums
+
+
+class TrafficDemand:
+    """Routes traffic, and keeps what is retried from one step to the next."""
+
+    def __init__(self) -> None:
+        self._router = PartitionRouter()
+        self._waiting: dict[Traffic, Amounts] = {}
+
+    def offered(self, new: Iterable[Traffic]) -> Iterable[Traffic]:
+        """Return what is to be offered: what waits and what is new, each once."""
+        return {**dict.fromkeys(self._waiting), **dict.fromkeys(new)}
+
+    def waiting(self, traffic: Traffic) -> float:
+        """Return the units of some traffic that wait for another try."""
+        return sum(self._waiting.get(traffic, {}).values())
+
+    def writes(self, traffic: Writes, table: Table, units: float, now: float) -> TrafficFlow:
+        """Return the flow of new units, and old ones, of a table. UnknownTableError, ValueError: see `_branch`."""
+        branches = tuple(
+            self._branch(traffic, name, entries, table, now)
+            for name, entries in traffic.indexes.items()
+        )
+        route = self._route(traffic.keys, table, now)
+        asked, retried = self._asked(traffic, route, units)
+        return TrafficFlow(traffic, route, asked, retried, traffic.growth, branches)
+
+    def reads(self, traffic: Reads, table: Table, units: float, now: float) -> TrafficFlow:
+        """Return the flow of new units, and old ones, of a table or an index that is there."""
+        of = table if traffic.index is None else _index(table, traffic.index)
+        route = self._route(traffic.keys, of, now)
+        asked, retried = self._asked(traffic, route, units)
+        return TrafficFlow(
+            traffic, route, asked, retried, table.read_tokens(1.0, traffic.consistency)
+        )
+
+    def keep(self, flow: TrafficFlow) -> None:
+        """Let what a flow did not get wait for the next step, if it is to be retried."""
+        refused = flow.refused if flow.traffic.retried else {}
+        if refused:
+            self._waiting[flow.traffic] = refused
+        else:
+            self._waiting.pop(flow.traffic, None)
+
+    def forget(self, table: str, index: str | None = None) -> None:
+        """Lose what waits for a table, or only what has to do with one of its indexes."""
+        self._waiting = {
+            traffic: amounts
+            for traffic, amounts in self._waiting.items()
+            if traffic.table != table or (index is not None and not _uses(traffic, index))
+        }
+
+    def _route(self, keys: KeyDistribution, of: Table | Index, now: float) -> KeyRoute:
+        sortable = of.sort_name is not None
+        return self._router.route(keys, of.resource.partitions, now, sortable=sortable)
+
+    def _asked(self, traffic: Traffic, route: KeyRoute, units: float) -> tuple[Amounts, float]:
+        asked = {partition: units * share for partition, share in route.shares.items()}
+        waiting = self._waiting.get(traffic, {})
+        for partition, old in waiting.items():
+            for heir, part in route.heirs(partition, old):
+                asked[heir] += part
+        return asked, sum(waiting.values())
+
+    def _branch(
+        self, traffic: Writes, name: str, entries: IndexEntries, table: Table, now: float
+    ) -> IndexBranch:
+        index = _index(table, name)
+        if index.local:
+            raise ValueError("a local index has no entries of its own: add their units to the rate")
+        route = self._route(entries.keys, index, now)
+        units, growth = traffic.entry_units(entries), traffic.entry_growth(entries)
+        return IndexBranch(index.resource, route, units, growth)
+
+
+def _index(table: Table, name: str) -> Index:
+    found = table.indexes.get(name)
+    if found is None:
+        raise UnknownTableError(f"{table.name}/index/{name}")
+    return found
+
+
+def _uses(traffic: Traffic, index: str) -> bool:
+    if isinstance(traffic, Writes):
+        return index in traffic.indexes
+    return isinstance(traffic, Reads) and traffic.index == index
+
+
+def _leaves(partition: Partition) -> Iterator[Partition]:
+    if not partition.retired:
+        yield partition
+    for child in partition.children:
+        yield from _leaves(child)

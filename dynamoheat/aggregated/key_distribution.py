@@ -1,21 +1,36 @@
-"""Where on the hash range, and within a key's items, traffic lies; divided among partitions, sampled for cuts.
+"""Key distributions"""
 
-Sort keys are numbers from 0 to 1 here, or the time where they grow with it: only their order matters.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from random import Random
 from typing import Final, Protocol
 
-from dynamoheat.partitions import Partition, Partitions, Position
+from dynamoheat.partitions import HASHES, Partition, Partitions, Position, position
 
-__all__ = ["Arc", "Collection", "Growing", "OneItem", "Spot"]
+__all__ = [
+    "AscendingKey",
+    "HashRange",
+    "ItemCollection",
+    "KeyDistribution",
+    "KeySegment",
+    "SingleItem",
+    "SortKeyPattern",
+]
+
 
 _ANY: Final = 0.5
 
 
-class Spot(Protocol):
+class SortKeyPattern(StrEnum):
+    """Where within a key its traffic goes: whether a split can divide it depends on that."""
+
+    SPREAD = "spread"  # evenly over its sort keys
+    GROWING = "growing"  # to a sort key that only ever grows
+    ONE = "one"  # to one item
+
+
+class KeySegment(Protocol):
     """A place with a share of some traffic."""
 
     @property
@@ -23,7 +38,7 @@ class Spot(Protocol):
         """The share of the whole traffic."""
         ...
 
-    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, "Spot"]]:
+    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, "KeySegment"]]:
         """Yield the partitions that it lies in, each with its part of it."""
         ...
 
@@ -31,20 +46,63 @@ class Spot(Protocol):
         """Return the position of one of its units, at random."""
         ...
 
-    def unsorted(self) -> "Spot":
+    def unsorted(self) -> "KeySegment":
         """Return it for a table without a sort key, where a key is one item."""
         ...
 
 
+class KeyDistribution:
+    """Partition keys and the share of the traffic that each gets. Immutable; make it once, use it for many steps."""
+
+    __slots__ = ("__weakref__", "_spots")
+
+    def __init__(self, spots: Iterable[KeySegment]) -> None:
+        """Take any spots; their shares are scaled to a sum of 1 where they are used."""
+        self._spots = tuple(spots)
+        if not self._spots or min(spot.share for spot in self._spots) <= 0:
+            raise ValueError("keys need shares above zero")
+
+    @classmethod
+    def of(
+        cls, shares: Mapping[str, float], sorts: SortKeyPattern = SortKeyPattern.SPREAD
+    ) -> "KeyDistribution":
+        """Return keys by name, hashed as everywhere in the model. KeyDistribution without a share are left out."""
+        made = _SPOTS[sorts]
+        return cls(made(position(key)[0], share) for key, share in shares.items() if share)
+
+    @classmethod
+    def one(cls, key: str, sorts: SortKeyPattern = SortKeyPattern.SPREAD) -> "KeyDistribution":
+        """Return one key by name."""
+        return cls.of({key: 1.0}, sorts)
+
+    @classmethod
+    def everywhere(cls) -> "KeyDistribution":
+        """Return very many keys with equal traffic: all hashes alike."""
+        return cls.arc(0.0, 1.0)
+
+    @classmethod
+    def arc(cls, low: float, high: float) -> "KeyDistribution":
+        """Return very many keys on a stretch of the hash range, whose ends are 0 and 1."""
+        if not 0 <= low < high <= 1:
+            raise ValueError("an arc goes from one number to a greater, both from 0 to 1")
+        return cls([HashRange(int(low * HASHES), int(high * HASHES), 1.0)])
+
+    def spots(self, *, sortable: bool) -> tuple[KeySegment, ...]:
+        """Return where they lie in a table or an index; without a sort key each key is one item."""
+        if sortable:
+            return self._spots
+        return tuple(spot.unsorted() for spot in self._spots)
+
+
 @dataclass(frozen=True, slots=True)
-class Arc:
+class HashRange:
     """Very many keys, evenly over the hashes from `low` up to `high`."""
 
     low: int
     high: int
     share: float
 
-    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, Spot]]:  # noqa: ARG002
+    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
         """Yield each partition with the part of the arc in it. O(partitions)."""
         at: Position = (self.low,)
         while at < (self.high,):
@@ -53,19 +111,19 @@ class Arc:
             low, high = max(self.low, partition.low[0]), min(self.high, at[0])
             if low < high:
                 share = self.share * (high - low) / (self.high - self.low)
-                yield partition, Arc(low, high, share)
+                yield partition, HashRange(low, high, share)
 
     def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
         """Return the position of one of its keys."""
         return (random.randrange(self.low, self.high),)
 
-    def unsorted(self) -> Spot:
+    def unsorted(self) -> KeySegment:
         """Return it as it is."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
+class ItemCollection:
     """A key whose traffic goes evenly to its sort keys from `low` up to `high`."""
 
     hash: int
@@ -73,7 +131,7 @@ class Collection:
     low: float = 0.0
     high: float = 1.0
 
-    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, Spot]]:  # noqa: ARG002
+    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
         """Yield the partitions that the collection lies in: one, until a split divides it."""
         at = self.low
         while at < self.high:
@@ -81,26 +139,26 @@ class Collection:
             end = partitions.high(partition)
             high = min(self.high, end[1]) if end[0] == self.hash else self.high
             share = self.share * (high - at) / (self.high - self.low)
-            yield partition, Collection(self.hash, share, at, high)
+            yield partition, ItemCollection(self.hash, share, at, high)
             at = high
 
     def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
         """Return the position of one of its items."""
         return (self.hash, random.uniform(self.low, self.high))
 
-    def unsorted(self) -> Spot:
+    def unsorted(self) -> KeySegment:
         """Return the key as one item."""
-        return OneItem(self.hash, self.share)
+        return SingleItem(self.hash, self.share)
 
 
 @dataclass(frozen=True, slots=True)
-class Growing:
+class AscendingKey:
     """A key whose sort key only ever grows, such as the time."""
 
     hash: int
     share: float
 
-    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, Spot]]:
+    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:
         """Yield the partition of the latest item."""
         yield partitions.at((self.hash, now)), self
 
@@ -108,19 +166,19 @@ class Growing:
         """Return the position of the latest item."""
         return (self.hash, now)
 
-    def unsorted(self) -> Spot:
+    def unsorted(self) -> KeySegment:
         """Return the key as one item."""
-        return OneItem(self.hash, self.share)
+        return SingleItem(self.hash, self.share)
 
 
 @dataclass(frozen=True, slots=True)
-class OneItem:
+class SingleItem:
     """A single item."""
 
     hash: int
     share: float
 
-    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, Spot]]:  # noqa: ARG002
+    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
         """Yield its partition."""
         yield partitions.at((self.hash, _ANY)), self
 
@@ -128,6 +186,13 @@ class OneItem:
         """Return its position."""
         return (self.hash, _ANY)
 
-    def unsorted(self) -> Spot:
+    def unsorted(self) -> KeySegment:
         """Return it as it is."""
         return self
+
+
+_SPOTS: Final = {
+    SortKeyPattern.SPREAD: ItemCollection,
+    SortKeyPattern.GROWING: AscendingKey,
+    SortKeyPattern.ONE: SingleItem,
+}

@@ -5,8 +5,7 @@ from math import floor
 from random import Random
 from typing import Any, Final, TypeVar
 
-from dynamoheat.aggregated.demand import TrafficDemand
-from dynamoheat.aggregated.flows import TrafficFlow
+from dynamoheat.aggregated.flows import TrafficDemand, TrafficFlow
 from dynamoheat.aggregated.outcome import StepOutcome
 from dynamoheat.aggregated.step import StepSpan, TableStep
 from dynamoheat.aggregated.traffic import Reads, Traffic, Writes

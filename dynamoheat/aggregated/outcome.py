@@ -8,7 +8,7 @@ from dynamoheat.aggregated.traffic import Reads, Traffic, Writes
 from dynamoheat.reasons import ThrottleReason
 from dynamoheat.resources import Resource
 
-__all__ = ["Loads", "StepOutcome", "StepTally"]
+__all__ = ["PartitionLoads", "StepOutcome", "StepTally"]
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class StepTally:
 
 
 @dataclass(slots=True)
-class Loads:
+class PartitionLoads:
     """Units of a step by the number of a partition."""
 
     written: dict[int, float] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class StepOutcome:
     seconds: float
     """How long it was."""
     by_traffic: dict[Traffic, StepTally] = field(default_factory=dict)
-    _loads: dict[tuple[str, str | None], Loads] = field(default_factory=dict)
+    _loads: dict[tuple[str, str | None], PartitionLoads] = field(default_factory=dict)
 
     @property
     def writes(self) -> StepTally:
@@ -75,9 +75,9 @@ class StepOutcome:
         """All that was throttled, by reason."""
         return _sum(self.by_traffic.values()).throttled
 
-    def loads(self, table: str, index: str | None = None) -> Loads:
+    def loads(self, table: str, index: str | None = None) -> PartitionLoads:
         """Return what each partition of a table or a global index consumed and refused."""
-        return self._loads.get((table, index)) or Loads()
+        return self._loads.get((table, index)) or PartitionLoads()
 
     def count(self, flow: TrafficFlow) -> None:
         """Add what became of a flow."""
@@ -98,8 +98,8 @@ class StepOutcome:
         """Add what partitions were asked and did not serve."""
         _add(self._of(resource).throttled, amounts)
 
-    def _of(self, resource: Resource) -> Loads:
-        return self._loads.setdefault((resource.table, resource.index), Loads())
+    def _of(self, resource: Resource) -> PartitionLoads:
+        return self._loads.setdefault((resource.table, resource.index), PartitionLoads())
 
 
 def _add(sums: dict[int, float], amounts: Amounts) -> None:

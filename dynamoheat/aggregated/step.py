@@ -1,21 +1,27 @@
-"""One step of one table: its buckets opened, its flows admitted, what passed consumed, the rest counted."""
+"""Step"""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from random import Random
 
-from dynamoheat.aggregated.admission import admit_reads, admit_writes, entries, settle
-from dynamoheat.aggregated.consumption import Consumption, Portion
-from dynamoheat.aggregated.flows import TrafficFlow
+from dynamoheat.aggregated.admission import admit_reads, admit_writes, divide_flow, entry_amounts
+from dynamoheat.aggregated.flows import Amounts, FlowRefusal, KeyRoute, TrafficFlow
 from dynamoheat.aggregated.outcome import StepOutcome
-from dynamoheat.buckets import TokenBucket
-from dynamoheat.rates import Rates
+from dynamoheat.consumption import (
+    PartitionSums,
+    ResourceSums,
+    consume_summed_reads,
+    consume_summed_writes,
+)
+from dynamoheat.limits import ThroughputLimits, TokenBucket
+from dynamoheat.metrics import Meter
+from dynamoheat.partitions import Partition, Position
 from dynamoheat.resources import Resource
 from dynamoheat.tables import Table
 
-__all__ = ["StepSpan", "TableStep"]
+__all__ = ["ConsumedPortion", "StepConsumption", "StepSpan", "TableStep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +37,23 @@ class StepSpan:
         return (self.start + self.stop) / 2
 
 
+@dataclass(slots=True, eq=False)
+class ConsumedPortion:
+    """Units that a resource's partitions take of one flow."""
+
+    resource: Resource
+    route: KeyRoute
+    amounts: Amounts
+    extra: float  # for each unit: bytes of growth, or tokens of a read
+    item_units: float
+
+
 class TableStep:
     """Takes flows through a table's limits. `buffer` is how many units of updates an index may have waiting."""
 
     def __init__(self, buffer: float, chance: Random) -> None:
         self._buffer = buffer
-        self._consumption = Consumption(chance)
+        self._consumption = StepConsumption(chance)
 
     def write(
         self, table: Table, flows: Sequence[TrafficFlow], span: StepSpan, outcome: StepOutcome
@@ -46,7 +63,7 @@ class TableStep:
         with _poured(_write_buckets(table.resource, indexes, flows), span):
             verdict = admit_writes(table.resource, indexes, flows, self._buffer)
             for flow in flows:
-                settle(flow, verdict)
+                divide_flow(flow, verdict)
             portions = [portion for flow in flows for portion in _written(table.resource, flow)]
             self._consumption.write(portions, span.middle)
         for index in indexes:
@@ -67,13 +84,88 @@ class TableStep:
         with _poured(_read_buckets(resource, flows), span):
             verdict = admit_reads(resource, flows)
             for flow in flows:
-                settle(flow, verdict)
+                divide_flow(flow, verdict)
             self._consumption.read([_own(resource, flow) for flow in flows], span.middle)
         for flow in flows:
             outcome.count_consumed(resource, flow.passed, write=False)
             for refusal in flow.refusals:
                 self._consumption.refuse(flow, refusal, resource.meter, span.middle)
                 outcome.count_throttled(resource, refusal.amounts)
+
+
+class StepConsumption:
+    """Takes portions and counts refusals. Items are counted whole: what is left of one waits for the next step."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._rests: dict[Hashable, float] = {}
+
+    def write(self, portions: Sequence[ConsumedPortion], now: float) -> None:
+        """Consume what is written to a table and its indexes; buckets must be filled."""
+        sums, totals = self._sums(portions)
+        consume_summed_writes((), sums, totals, now)
+        self._observe(sums, portions, now)
+
+    def read(self, portions: Sequence[ConsumedPortion], now: float) -> None:
+        """Consume what is read of a table or an index; buckets must be filled."""
+        sums, totals = self._sums(portions)
+        consume_summed_reads((), sums, totals, now)
+        self._observe(sums, portions, now)
+
+    def refuse(self, flow: TrafficFlow, refusal: FlowRefusal, meter: Meter, now: float) -> None:
+        """Count what a flow did not get for one reason; `meter` is that of the table or index that was short."""
+        meter.advance(now)
+        size = flow.traffic.item_units
+        items = self._whole((meter, refusal.throttle.reason), refusal.units / size)
+        wanted = refusal.units * (1 + sum(branch.units for branch in flow.branches))
+        meter.refuse(refusal.throttle, wanted, items)
+        if refusal.by_partition:
+            for partition, units in refusal.amounts.items():
+                partition.throttled += self._whole(partition, units / size)
+
+    def _sums(self, portions: Sequence[ConsumedPortion]) -> tuple[PartitionSums, ResourceSums]:
+        sums: PartitionSums = {}
+        totals: ResourceSums = {}
+        items: dict[Resource, float] = {}
+        for portion in portions:
+            total = 0.0
+            for partition, units in portion.amounts.items():
+                total += units
+                entry = sums.setdefault(partition, [0.0, 0.0, 0])
+                entry[0] += units
+                entry[1] += units * portion.extra
+            resource = portion.resource
+            totals.setdefault(resource, [0.0, 0])[0] += total
+            items[resource] = items.get(resource, 0.0) + total / portion.item_units
+        for resource, count in items.items():
+            totals[resource][1] = self._whole(resource, count)
+        return sums, totals
+
+    def _whole(self, what: Hashable, count: float) -> int:
+        """Return how many items are complete, and keep the rest."""
+        total = self._rests.get(what, 0.0) + count
+        whole = int(total + 1e-6)
+        self._rests[what] = total - whole
+        return whole
+
+    def _observe(
+        self, sums: Iterable[Partition], portions: Sequence[ConsumedPortion], now: float
+    ) -> None:
+        """Sample as many positions of each partition as its units are due."""
+        for partition in sums:
+            observed = partition.observed
+            while observed.credit >= observed.stride:
+                left = observed.credit - observed.stride
+                observed.add(self._sample(partition, portions, now))
+                observed.credit = left
+
+    def _sample(
+        self, partition: Partition, portions: Sequence[ConsumedPortion], now: float
+    ) -> Position:
+        takers = [portion for portion in portions if portion.amounts.get(partition)]
+        weights = [portion.amounts[partition] for portion in takers]
+        taker = self._random.choices(takers, weights)[0] if len(takers) > 1 else takers[0]
+        return taker.route.sample(partition, self._random, now)
 
 
 @contextmanager
@@ -108,19 +200,21 @@ def _read_buckets(resource: Resource, flows: Iterable[TrafficFlow]) -> Iterator[
     yield from _limits(resource.reads)
 
 
-def _limits(rates: Rates) -> Iterator[TokenBucket]:
+def _limits(rates: ThroughputLimits) -> Iterator[TokenBucket]:
     return (limit.bucket for limit in rates.limits)
 
 
-def _written(resource: Resource, flow: TrafficFlow) -> Iterator[Portion]:
+def _written(resource: Resource, flow: TrafficFlow) -> Iterator[ConsumedPortion]:
     """Yield what a flow takes of the table and of its indexes."""
     yield _own(resource, flow)
     size = flow.traffic.item_units
     passed = sum(flow.passed.values())
     for branch in flow.branches:
-        amounts = entries(branch, passed)
-        yield Portion(branch.resource, branch.route, amounts, branch.growth, size * branch.units)
+        amounts = entry_amounts(branch, passed)
+        yield ConsumedPortion(
+            branch.resource, branch.route, amounts, branch.growth, size * branch.units
+        )
 
 
-def _own(resource: Resource, flow: TrafficFlow) -> Portion:
-    return Portion(resource, flow.route, flow.passed, flow.extra, flow.traffic.item_units)
+def _own(resource: Resource, flow: TrafficFlow) -> ConsumedPortion:
+    return ConsumedPortion(resource, flow.route, flow.passed, flow.extra, flow.traffic.item_units)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dynamoheat.aggregated.keys import Keys
-from dynamoheat.units import EVENTUAL, read_units, write_units
+from dynamoheat.aggregated.key_distribution import KeyDistribution
+from dynamoheat.sizes import EVENTUAL, read_units, write_units
 
-__all__ = ["Entries", "Reads", "Traffic", "Writes"]
+__all__ = ["IndexEntries", "Reads", "Traffic", "Writes"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -14,7 +14,7 @@ class Traffic:
     """Writes or reads. Make them once and offer them at each step: they are told apart by identity."""
 
     table: str
-    keys: Keys
+    keys: KeyDistribution
     retried: bool = field(default=False, kw_only=True)
     """Whether what is throttled comes again with the next step; otherwise it is lost."""
 
@@ -25,13 +25,13 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entries:
+class IndexEntries:
     """What a write leaves in a global index. An entry's key is drawn apart from the key of its item.
 
     Where the two hang together, as shards of table and index do, make one `Writes` for each shard.
     """
 
-    keys: Keys
+    keys: KeyDistribution
     entry_bytes: int | None = None
     """Size of an entry; None: as large as the item."""
 
@@ -40,8 +40,8 @@ class Entries:
 class Writes(Traffic):
     """Writes to a table, offered in write units of the table a second."""
 
-    indexes: Mapping[str, Entries] = field(default_factory=dict)
-    """Entries by the name of a global index; an index that is not named gets none."""
+    indexes: Mapping[str, IndexEntries] = field(default_factory=dict)
+    """IndexEntries by the name of a global index; an index that is not named gets none."""
     item_bytes: int = field(default=1024, kw_only=True)
     """Size of an item, which says how many units it is."""
     grows: bool = field(default=True, kw_only=True)
@@ -57,16 +57,16 @@ class Writes(Traffic):
         """The bytes by which a unit makes the table grow."""
         return self.item_bytes / self.item_units if self.grows else 0.0
 
-    def entry_units(self, entries: Entries) -> float:
+    def entry_units(self, entries: IndexEntries) -> float:
         """Return the units of an index entry for each unit of the table."""
         return write_units(self._entry_bytes(entries)) / self.item_units
 
-    def entry_growth(self, entries: Entries) -> float:
+    def entry_growth(self, entries: IndexEntries) -> float:
         """Return the bytes of an index entry for each of its units."""
         size = self._entry_bytes(entries)
         return size / write_units(size) if self.grows else 0.0
 
-    def _entry_bytes(self, entries: Entries) -> int:
+    def _entry_bytes(self, entries: IndexEntries) -> int:
         return self.item_bytes if entries.entry_bytes is None else entries.entry_bytes
 
 
@@ -77,7 +77,7 @@ class Reads(Traffic):
     index: str | None = None
     """A global or local index; `keys` are then the index's."""
     consistency: float = field(default=EVENTUAL, kw_only=True)
-    """EVENTUAL, STRONG or TRANSACTIONAL, of `dynamoheat.units`."""
+    """EVENTUAL, STRONG or TRANSACTIONAL, of `dynamoheat.sizes`."""
     item_bytes: int = field(default=4096, kw_only=True)
     """Size of what one request reads, which says how many units it is."""
 

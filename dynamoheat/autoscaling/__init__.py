@@ -6,8 +6,13 @@
 changes them. All times are seconds; days are UTC's where the clock is the epoch's.
 """
 
-from dynamoheat.autoscaling.decreases import Decreases
-from dynamoheat.autoscaling.scaled import Change, ScaledTable
-from dynamoheat.autoscaling.tracking import ScalingPolicy, Tracker
+from dynamoheat.autoscaling.scaled_table import AutoScalingChange, ScaledTable
+from dynamoheat.autoscaling.tracking import CapacityTracker, DecreaseQuota, TargetTrackingPolicy
 
-__all__ = ["Change", "Decreases", "ScaledTable", "ScalingPolicy", "Tracker"]
+__all__ = [
+    "AutoScalingChange",
+    "CapacityTracker",
+    "DecreaseQuota",
+    "ScaledTable",
+    "TargetTrackingPolicy",
+]

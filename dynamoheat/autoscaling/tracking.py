@@ -1,19 +1,17 @@
-"""Target tracking: what Application Auto Scaling makes of a provisioned capacity, minute by minute.
-
-DG, "Managing throughput capacity automatically with DynamoDB auto scaling": capacity rises when
-consumption was above the target for two consecutive minutes, and falls when it was low for fifteen.
-Throttled requests consume nothing, so a capacity that is far too small rises only by steps.
-"""
+"""Tracking"""
 
 from collections import deque
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
+from typing import Final
 
-__all__ = ["ScalingPolicy", "Tracker"]
+__all__ = ["CapacityTracker", "DecreaseQuota", "TargetTrackingPolicy"]
+
+_AT_FIRST: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScalingPolicy:
+class TargetTrackingPolicy:
     """A scalable target and its policy; capacities in units a second. ValueError where AWS refuses it."""
 
     minimum: float
@@ -44,10 +42,10 @@ class ScalingPolicy:
         return min(max(float(ceil(capacity - 1e-9)), self.minimum), self.maximum)
 
 
-class Tracker:
+class CapacityTracker:
     """Decides on one capacity: a table's or an index's, for writes or for reads."""
 
-    def __init__(self, policy: ScalingPolicy) -> None:
+    def __init__(self, policy: TargetTrackingPolicy) -> None:
         self.policy = policy
         kept = max(policy.minutes_up, policy.minutes_down)
         self._minutes: deque[float] = deque(maxlen=kept)
@@ -102,3 +100,43 @@ class Tracker:
     def _last(self, minutes: int) -> list[float]:
         """Return the last minutes, or nothing where there are not so many yet."""
         return list(self._minutes)[-minutes:] if len(self._minutes) >= minutes else []
+
+
+class DecreaseQuota:
+    """The decreases of one table, or of one index: each has limits of its own.
+
+    "On a given day, you can start by performing up to four decreases within one hour as long as you have
+    not performed any other decreases yet during that day. Subsequently, you can perform one additional
+    decrease per hour as long as there were no decreases in the preceding hour" (DG, quotas). Days are
+    UTC's if `now` counts from the epoch. A shorter `hour` scales all, as `Parameters.time_scale` does.
+    """
+
+    __slots__ = ("_hour", "_today")
+
+    def __init__(self, hour: float = 3600.0) -> None:
+        self._hour = hour
+        self._today: list[float] = []
+
+    def allowed(self, now: float) -> bool:
+        """Say whether capacity may be lowered now. The clock must not step back."""
+        today = self._since_midnight(now)
+        if not today:
+            return True
+        if len(today) < _AT_FIRST and now < today[0] + self._hour:
+            return True
+        return now >= today[-1] + self._hour
+
+    def record(self, now: float) -> None:
+        """Count a decrease. ValueError where it is not allowed."""
+        if not self.allowed(now):
+            raise ValueError("capacity was lowered too often today")
+        self._today = [*self._since_midnight(now), now]
+
+    def made_today(self, now: float) -> int:
+        """Return the decreases of the day so far: NumberOfDecreasesToday."""
+        return len(self._since_midnight(now))
+
+    def _since_midnight(self, now: float) -> list[float]:
+        day = 24 * self._hour
+        midnight = floor(now / day) * day
+        return [at for at in self._today if at >= midnight]

@@ -8,12 +8,11 @@ from random import Random
 from time import monotonic
 
 from dynamoheat.model import Heat
-from dynamoheat.serve.answers import throttled_call
 from dynamoheat.serve.faults import Faults
 from dynamoheat.serve.options import HeatOptions
-from dynamoheat.serve.tables import Describe, plain_arn
+from dynamoheat.serve.tables import Describe, default_arn
 from dynamoheat.serve.throttling import Throttling
-from dynamoheat.serve.wire import EndpointCall, Reply
+from dynamoheat.serve.wire import EndpointCall, Reply, fake_throttle
 
 __all__ = ["make_faults", "make_throttling", "relax_collector", "steady_clock"]
 
@@ -51,8 +50,8 @@ def make_faults(options: HeatOptions, throttling: Throttling | None) -> Faults:
 
     def refuse(call: EndpointCall) -> Reply:
         if throttling is None:
-            return throttled_call(call, lambda _: False, plain_arn)
-        return throttled_call(call, throttling.tables.is_provisioned, throttling.tables.arn)
+            return fake_throttle(call, lambda _: False, default_arn)
+        return fake_throttle(call, throttling.tables.is_provisioned, throttling.tables.arn)
 
     chance = Random(options.seed)  # noqa: S311  # a test's chance, not a secret
     return Faults(options.to_faults(), chance, asyncio.sleep, refuse)

@@ -21,7 +21,7 @@ from typing import Final
 
 from dynamoheat.serve.wire import DATA_PLANE, EndpointCall, Forward, Reply, UnansweredError, refusal
 
-__all__ = ["Fault", "Faults", "fault"]
+__all__ = ["Fault", "Faults", "parse_fault"]
 
 _ANY: Final = "*"
 _CONTROL_PLANE: Final = frozenset({
@@ -58,7 +58,7 @@ class Fault:
         return self.operation == operation or (self.operation == _ANY and operation in DATA_PLANE)
 
 
-def fault(text: str) -> Fault:
+def parse_fault(text: str) -> Fault:
     """Return the fault that a text describes. ValueError with a sentence where it describes none."""
     operation, *words = text.split(":")
     if operation != _ANY and operation not in DATA_PLANE | _CONTROL_PLANE:

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Any, Final, Self
 
 from dynamoheat.parameters import ModelParameters
-from dynamoheat.serve.faults import Fault, fault
+from dynamoheat.serve.faults import Fault, parse_fault
 
 __all__ = ["HeatOptions", "OptionError", "add_arguments"]
 
@@ -64,7 +64,7 @@ class HeatOptions:
     def to_faults(self) -> list[Fault]:
         """Return the faults. OptionError where one is malformed."""
         try:
-            return [fault(text) for text in self.faults]
+            return [parse_fault(text) for text in self.faults]
         except ValueError as error:
             raise OptionError(str(error)) from error
 

@@ -1,22 +1,60 @@
-"""Keeps the model told of every table: what it is described as, and what calls change about it."""
+"""Tables"""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from dynamoheat.model import Heat
 from dynamoheat.reasons import Throttle
 from dynamoheat.resources import Resource
-from dynamoheat.serve.descriptions import GLOBAL, Description, described_mode, updated
-from dynamoheat.serve.wire import EndpointCall, table_name
+from dynamoheat.serve.wire import (
+    EndpointCall,
+    Forward,
+    Reply,
+    json_reply,
+    parse_document,
+    table_name,
+)
 from dynamoheat.settings import TableSettings
 
-__all__ = ["Describe", "ModelTables", "plain_arn"]
+__all__ = [
+    "GLOBAL",
+    "Describe",
+    "Description",
+    "ModelTables",
+    "apply_update",
+    "default_arn",
+    "describe_table",
+    "drop_unsupported",
+    "handle_table_call",
+    "with_billing_mode",
+]
 
-_log = logging.getLogger(__name__)
+Description = Mapping[str, Any]
+
 
 Describe = Callable[[str, EndpointCall], Awaitable[Description | None]]
 """Describes a table that a call named, as CreateTable or DescribeTable do; None where there is none."""
+
+
+GLOBAL: Final = "GlobalSecondaryIndexes"
+
+
+_THROUGHPUTS: Final = ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
+
+
+_UNSUPPORTED: Final = ("OnDemandThroughput", "WarmThroughput")  # by engines, some or all
+
+
+_CHANGES: Final = frozenset({"CreateTable", "UpdateTable"})
+
+
+_ANSWERED_AS: Final = {"DescribeTable": "Table"}
+
+
+_log = logging.getLogger(__name__)
 
 
 class ModelTables:
@@ -46,7 +84,7 @@ class ModelTables:
         try:
             name = description["TableName"]
             if self._stated.get(name) != description:
-                self._tell(described_mode(description), self._stated.get(name))
+                self._tell(with_billing_mode(description), self._stated.get(name))
                 self._stated[name] = description
         except (AttributeError, LookupError, TypeError, ValueError):
             _log.warning("a table's description can't be read: %r", description, exc_info=True)
@@ -64,7 +102,7 @@ class ModelTables:
         before = self._current.get(name)
         if before is None:
             return
-        self._tell(updated(before, request), before)
+        self._tell(apply_update(before, request), before)
         if described is not None:
             self._stated[name] = described
 
@@ -94,7 +132,7 @@ class ModelTables:
         """Return the ARN of the table or index that was short."""
         arn: str | None = self._current.get(throttle.table, {}).get("TableArn")
         if arn is None:
-            return plain_arn(throttle)
+            return default_arn(throttle)
         return arn if throttle.index is None else f"{arn}/index/{throttle.index}"
 
     def key_types(self, name: str) -> Mapping[str, str]:
@@ -111,13 +149,13 @@ class ModelTables:
         self._current[settings.name] = description
 
 
-def _identity(description: Description) -> tuple[Any, Any]:
-    return description.get("TableId"), description["KeySchema"]
-
-
-def plain_arn(throttle: Throttle) -> str:
+def default_arn(throttle: Throttle) -> str:
     """Return the ARN of a table or index in an account and a region that nobody stated."""
     return f"arn:aws:dynamodb:us-east-1:000000000000:{throttle.resource}"
+
+
+def _identity(description: Description) -> tuple[Any, Any]:
+    return description.get("TableId"), description["KeySchema"]
 
 
 def _complete(answer: dict[str, Any], resource: Resource) -> None:
@@ -135,3 +173,127 @@ def _complete(answer: dict[str, Any], resource: Resource) -> None:
     answer.pop("OnDemandThroughput", None)
     if maximum and not resource.provisioned:
         answer["OnDemandThroughput"] = maximum
+
+
+async def handle_table_call(call: EndpointCall, forward: Forward, tables: ModelTables) -> Reply:
+    """Answer a call that is not about items, and tell the model what it changes.
+
+    Warm and maximum throughput stay here: engines refuse them or pass over them.
+    """
+    request = parse_document(call.body)
+    if request is None:
+        return await forward(call)
+    reply = await forward(_without_unsupported(call, request))
+    answer = parse_document(reply.body)
+    if reply.status != 200 or answer is None:
+        return reply
+    _tell(call.operation, request, answer, tables)
+    table = answer.get(_ANSWERED_AS.get(call.operation, "TableDescription"))
+    if (
+        not isinstance(table, dict) and "Table" in answer
+    ):  # an update that had nothing for the engine
+        table = answer["Table"]
+        answer = {"TableDescription": table}
+    if not isinstance(table, dict) or table.get("TableName") not in tables:
+        return reply
+    tables.complete(table)
+    return json_reply(200, answer, reply)
+
+
+async def describe_table(forward: Forward, name: str, call: EndpointCall) -> Description | None:
+    """Ask the engine about a table, with the credentials of the call that named it."""
+    reply = await forward(_describing(call, name))
+    table = (parse_document(reply.body) or {}).get("Table")
+    return table if reply.status == 200 and isinstance(table, dict) else None
+
+
+def _without_unsupported(call: EndpointCall, request: Mapping[str, Any]) -> EndpointCall:
+    if call.operation not in _CHANGES:
+        return call
+    kept = drop_unsupported(request)
+    if kept == request:
+        return call
+    if kept.keys() <= {"TableName", "AttributeDefinitions"}:
+        return _describing(call, str(request.get("TableName")))
+    return EndpointCall(call.operation, orjson.dumps(kept), call.headers)
+
+
+def _describing(call: EndpointCall, name: str) -> EndpointCall:
+    headers = {key: value for key, value in call.headers.items() if key.lower() != "x-amz-target"}
+    headers["X-Amz-Target"] = "DynamoDB_20120810.DescribeTable"
+    return EndpointCall("DescribeTable", orjson.dumps({"TableName": name}), headers)
+
+
+def _tell(
+    operation: str, request: Mapping[str, Any], answer: Mapping[str, Any], tables: ModelTables
+) -> None:
+    if operation == "CreateTable":
+        made = answer.get("TableDescription") or {}
+        known = {name: made[name] for name in ("TableArn", "TableId") if name in made}
+        tables.state({**request, **known})
+    elif operation == "UpdateTable":
+        tables.update(request)
+    elif operation == "DeleteTable":
+        tables.forget(table_name(str(request.get("TableName"))))
+
+
+def with_billing_mode(description: Description) -> dict[str, Any]:
+    """Return a description that states its billing mode.
+
+    Some engines state none and report no capacity either: what has none is on demand.
+    """
+    summary = description.get("BillingModeSummary") or {}
+    mode = description.get("BillingMode") or summary.get("BillingMode")
+    if mode is None:
+        reported = description.get("ProvisionedThroughput") or {}
+        mode = "PROVISIONED" if any(_units(reported)) else "PAY_PER_REQUEST"
+    return {**description, "BillingMode": mode}
+
+
+def apply_update(description: Description, request: Description) -> dict[str, Any]:
+    """Return what an UpdateTable request makes of a table's description."""
+    changed = _with_throughput(description, request)
+    if "BillingMode" in request:
+        changed["BillingMode"] = request["BillingMode"]
+    indexes = {index["IndexName"]: dict(index) for index in description.get(GLOBAL) or ()}
+    for entry in request.get("GlobalSecondaryIndexUpdates") or ():
+        ((action, index),) = entry.items()
+        name = index["IndexName"]
+        if action == "Create":
+            indexes[name] = dict(index)
+        elif action == "Delete":
+            indexes.pop(name, None)
+        elif name in indexes:
+            indexes[name] = _with_throughput(indexes[name], index)
+    return {**changed, GLOBAL: list(indexes.values())}
+
+
+def drop_unsupported(request: Description) -> dict[str, Any]:
+    """Return a CreateTable or UpdateTable request without what engines lack and the model does."""
+    kept = _supported(request)
+    if GLOBAL in kept:
+        kept[GLOBAL] = [_supported(index) for index in kept[GLOBAL]]
+    actions = [
+        {action: supported}
+        for entry in kept.pop("GlobalSecondaryIndexUpdates", None) or ()
+        for action, index in entry.items()
+        if (supported := _supported(index)).keys() != {"IndexName"} or action == "Delete"
+    ]
+    return {**kept, "GlobalSecondaryIndexUpdates": actions} if actions else kept
+
+
+def _supported(stated: Description) -> dict[str, Any]:
+    return {name: value for name, value in stated.items() if name not in _UNSUPPORTED}
+
+
+def _with_throughput(description: Description, stated: Description) -> dict[str, Any]:
+    merged = {
+        name: {**(description.get(name) or {}), **stated[name]}
+        for name in _THROUGHPUTS
+        if stated.get(name)
+    }
+    return {**description, **merged}
+
+
+def _units(throughput: Description) -> Iterable[Any]:
+    return (throughput.get(f"{kind}CapacityUnits") for kind in ("Read", "Write"))

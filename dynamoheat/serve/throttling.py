@@ -1,39 +1,71 @@
-"""The model in front of an engine: asks it about every data-plane call before the engine sees it."""
+"""Throttling"""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from dynamoheat.admission import Admission
 from dynamoheat.errors import MalformedRequestError, UnknownTableError
 from dynamoheat.model import Heat
-from dynamoheat.outcome import Admission
-from dynamoheat.reported import reported_units
-from dynamoheat.serve.answers import refused, with_capacity, with_unprocessed
 from dynamoheat.serve.request_rewrite import RewrittenRequest, rewrite_request
 from dynamoheat.serve.tables import Describe, ModelTables
-from dynamoheat.serve.validity import surely_refused
-from dynamoheat.serve.wire import EndpointCall, Forward, Reply, document, kind_of, refusal, replied
+from dynamoheat.serve.wire import (
+    EndpointCall,
+    Forward,
+    Reply,
+    add_capacity,
+    add_unprocessed,
+    error_name,
+    json_reply,
+    parse_document,
+    refusal,
+    throttle_reply,
+)
+from dynamoheat.settlement import parse_reported_units
+from dynamoheat.sizes import Item, item_bytes
 
-__all__ = ["Check", "Throttling"]
+__all__ = ["EngineComparison", "KeyTypes", "Throttling", "is_invalid"]
 
 _log = logging.getLogger(__name__)
 
+
 _ROUNDING: Final = 1e-6
+
+
 _FAILED_CONDITIONS: Final = {
     "DeleteItem": "ConditionalCheckFailedException",
     "PutItem": "ConditionalCheckFailedException",
     "TransactWriteItems": "TransactionCanceledException",
     "UpdateItem": "ConditionalCheckFailedException",
 }
+
+
 _COMPLAINTS: Final = frozenset({"SerializationException", "ValidationException"})
 
 
+_MOST: Final = {
+    "BatchGetItem": 100,
+    "BatchWriteItem": 25,
+    "TransactGetItems": 100,
+    "TransactWriteItems": 100,
+}
+
+
+_LARGEST_ITEM: Final = 400 * 1024
+
+
+_LONGEST_KEY: Final = 2048
+
+
+KeyTypes = Mapping[str, str]  # by attribute
+
+
 @dataclass(slots=True)
-class Check:
+class EngineComparison:
     """How often the engine reported other units than the model, and what was not modelled."""
 
     compared: int = 0
@@ -63,7 +95,7 @@ class Throttling:
         self.heat = heat
         self.clock = clock
         self.tables = ModelTables(heat, clock, describe)
-        self.check = Check()
+        self.check = EngineComparison()
         self._patience = patience
         self._refused_extras: set[str] = (
             set()
@@ -71,7 +103,7 @@ class Throttling:
 
     async def admit(self, call: EndpointCall, forward: Forward) -> Reply:
         """Answer a data-plane call: throttled, or forwarded, as a whole or what is admitted of a batch."""
-        request = document(call.body)
+        request = parse_document(call.body)
         if request is None or not self.heat.meters(call.operation):
             return await self._unmodelled(call, forward)
         wanted = self._amended(call.operation, request)
@@ -83,7 +115,7 @@ class Throttling:
                 self.heat.cancel(admission, self.clock())
                 return await self._send(call, forward)
             if admission.throttled:
-                return refused(admission, self.tables.arn)
+                return throttle_reply(admission, self.tables.arn)
         return await self._forward(call, wanted, admission, forward)
 
     async def _forward(
@@ -121,7 +153,7 @@ class Throttling:
 
     def _settled(self, wanted: RewrittenRequest, admission: Admission, reply: Reply) -> Reply:
         """Correct the model by what the engine answered, and answer as the client wants it."""
-        answer = document(reply.body) or {}
+        answer = parse_document(reply.body) or {}
         try:
             self._correct(admission, reply, answer)
         except MalformedRequestError as error:  # what was taken stands
@@ -129,18 +161,18 @@ class Throttling:
         shown = wanted.without_extras(answer)
         if reply.status != 200:
             changed = shown is not None and len(shown) < len(answer)
-            return replied(reply.status, shown or {}, reply) if changed else reply
+            return json_reply(reply.status, shown or {}, reply) if changed else reply
         if shown is None and not admission.throttles:
             return reply
         shown = dict(answer) if shown is None else shown
-        with_unprocessed(shown, admission)
+        add_unprocessed(shown, admission)
         if wanted.form is not None:
-            with_capacity(shown, admission, wanted.form)
-        return replied(200, shown, reply)
+            add_capacity(shown, admission, wanted.form)
+        return json_reply(200, shown, reply)
 
     def _correct(self, admission: Admission, reply: Reply, answer: Mapping[str, Any]) -> None:
         now = self.clock()
-        kind = kind_of(answer)
+        kind = error_name(answer)
         if reply.status == 200:
             self.heat.settle(admission, answer, now)
             self._compare(admission, answer)
@@ -153,7 +185,7 @@ class Throttling:
                 self.tables.forget(*touched)  # it was deleted behind our back
 
     def _compare(self, admission: Admission, answer: Mapping[str, Any]) -> None:
-        reported = reported_units(answer)
+        reported = parse_reported_units(answer)
         if not reported:
             return
         self.check.compared += 1
@@ -167,13 +199,13 @@ class Throttling:
 
     def _is_surely_refused(self, admission: Admission) -> bool:
         try:
-            return surely_refused(admission, self.tables.key_types)
+            return is_invalid(admission, self.tables.key_types)
         except (AttributeError, LookupError, TypeError, ValueError):
             return True  # odd enough for the engine to say what is wrong
 
     def _is_complaint(self, wanted: RewrittenRequest, reply: Reply) -> bool:
-        error = document(reply.body) or {}
-        return kind_of(error) in _COMPLAINTS and wanted.named_in(str(error.get("message", "")))
+        error = parse_document(reply.body) or {}
+        return error_name(error) in _COMPLAINTS and wanted.named_in(str(error.get("message", "")))
 
     async def _unmodelled(self, call: EndpointCall, forward: Forward) -> Reply:
         self.check.not_modelled += 1
@@ -200,3 +232,50 @@ def _changed(call: EndpointCall, wanted: RewrittenRequest, admission: Admission)
 
 def _table_of(unknown: str) -> str:
     return unknown.partition("/index/")[0].rpartition(":table/")[2]
+
+
+def is_invalid(admission: Admission, key_types: Callable[[str], KeyTypes]) -> bool:
+    """Say whether a request is too long or too large, names a key twice, or has a key that can't be one.
+
+    `key_types` returns those of a table's key attributes that are known.
+    """
+    works = admission.asked.works
+    if len(works) > _MOST.get(admission.operation, len(works)):
+        return True
+    if admission.operation in _MOST:
+        homes = [(work[0][0].resource.table, work[0][3], work[0][4]) for work in works]
+        if len(set(homes)) < len(homes):
+            return True
+    return any(
+        item_bytes(item) > _LARGEST_ITEM or not _has_fitting_keys(item, key_types(table))
+        for table, item in _items(admission.operation, admission.request)
+    )
+
+
+def _has_fitting_keys(item: Item, types: KeyTypes) -> bool:
+    return all(_fits(item[name], kind) for name, kind in types.items() if name in item)
+
+
+def _fits(value: Mapping[str, Any], kind: str) -> bool:
+    content = value.get(kind)
+    return content is not None and 0 < len(content) <= _LONGEST_KEY
+
+
+def _items(operation: str, request: Mapping[str, Any]) -> Iterable[tuple[str, Item]]:
+    """Yield a request's items and keys with their tables' names."""
+    if operation == "BatchWriteItem":
+        for table, entries in request["RequestItems"].items():
+            yield from ((table, _item(action)) for entry in entries for action in entry.values())
+    elif operation == "BatchGetItem":
+        for table, wanted in request["RequestItems"].items():
+            yield from ((table, key) for key in wanted["Keys"])
+    elif "TransactItems" in request:
+        for entry in request["TransactItems"]:
+            yield from ((action["TableName"], _item(action)) for action in entry.values())
+    elif "Item" in request or "Key" in request:
+        yield request["TableName"], _item(request)
+
+
+def _item(action: Mapping[str, Any]) -> Item:
+    found: Item = action["Item"] if "Item" in action else action["Key"]
+    return found

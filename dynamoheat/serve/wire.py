@@ -1,11 +1,14 @@
-"""DynamoDB's calls and answers as they travel."""
+"""Wire"""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from zlib import crc32
 
 import orjson
+
+from dynamoheat.admission import Admission
+from dynamoheat.reasons import Throttle, ThrottleCause
 
 __all__ = [
     "DATA_PLANE",
@@ -14,13 +17,17 @@ __all__ = [
     "Forward",
     "Reply",
     "UnansweredError",
-    "document",
-    "in_shape",
-    "kind_of",
+    "add_capacity",
+    "add_unprocessed",
+    "error_name",
+    "fake_throttle",
+    "json_reply",
+    "normalize_error",
+    "parse_document",
     "refusal",
-    "replied",
     "table_name",
-    "tables_named",
+    "table_names",
+    "throttle_reply",
 ]
 
 DATA_PLANE: Final = frozenset({
@@ -28,15 +35,38 @@ DATA_PLANE: Final = frozenset({
     "ExecuteTransaction", "GetItem", "PutItem", "Query", "Scan", "TransactGetItems",
     "TransactWriteItems", "UpdateItem",
 })  # fmt: skip
+
+
 JSON_TYPE: Final = "application/x-amz-json-1.0"
 
+
 _TYPES: Final = "com.amazonaws.dynamodb.v20120810#"
+
+
 _FOREIGN_TYPES: Final = {
     "SerializationException": "com.amazon.coral.service#",
     "ThrottlingException": "com.amazon.coral.availability#",
     "UnknownOperationException": "com.amazon.coral.service#",
     "ValidationException": "com.amazon.coral.validate#",
 }
+
+
+_REASONS: Final = {
+    "ProvisionedThroughputExceededException": "ThrottlingReasons",
+    "ThrottlingException": "throttlingReasons",
+}
+
+
+_LEFT: Final = {"BatchWriteItem": "UnprocessedItems", "BatchGetItem": "UnprocessedKeys"}
+
+
+_READING: Final = ("Get", "Query", "Scan")  # in names of operations
+
+
+_TRANSACTIONS: Final = frozenset({"TransactGetItems", "TransactWriteItems"})
+
+
+_SINGLE: Final = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +90,9 @@ class Reply:
 Forward = Callable[[EndpointCall], Awaitable[Reply]]
 
 
+Arn = Callable[[Throttle], str]
+
+
 class UnansweredError(Exception):
     """The call gets no answer: its connection is reset, or stays silent until the caller gives up."""
 
@@ -68,7 +101,7 @@ class UnansweredError(Exception):
         self.reset = reset
 
 
-def replied(status: int, content: Mapping[str, Any], before: Reply | None = None) -> Reply:
+def json_reply(status: int, content: Mapping[str, Any], before: Reply | None = None) -> Reply:
     """Return a reply with its checksum, which clients verify; the request id is kept from `before`."""
     body = orjson.dumps(content)
     headers = {"Content-Type": JSON_TYPE, "x-amz-crc32": str(crc32(body))}
@@ -80,10 +113,51 @@ def replied(status: int, content: Mapping[str, Any], before: Reply | None = None
 def refusal(status: int, kind: str, message: str, **more: Any) -> Reply:
     """Return an error in DynamoDB's own shape; SDKs retry those with status 500 and above."""
     named = _FOREIGN_TYPES.get(kind, _TYPES) + kind
-    return replied(status, {"__type": named, "message": message, **more})
+    return json_reply(status, {"__type": named, "message": message, **more})
 
 
-def document(body: bytes) -> dict[str, Any] | None:
+def throttle_reply(admission: Admission, arn: Arn) -> Reply:
+    """Return the error for a request of which nothing got through."""
+    if admission.asked.together:
+        return _cancelled(admission.verdicts)
+    return _throttled(admission.throttles, arn)
+
+
+def fake_throttle(call: EndpointCall, is_provisioned: Callable[[str], bool], arn: Arn) -> Reply:
+    """Return the answer to a call as though the first table that it names had a hot partition."""
+    request = parse_document(call.body) or {}
+    name = next(iter(table_names(request)), "unknown")
+    write = not any(word in call.operation for word in _READING)
+    throttle = Throttle(ThrottleCause.KEY_RANGE, name, None, write, is_provisioned(name))
+    if call.operation in _TRANSACTIONS:
+        return _cancelled([throttle for _ in request.get("TransactItems") or (None,)])
+    return _throttled([throttle], arn)
+
+
+def add_unprocessed(answer: dict[str, Any], admission: Admission) -> None:
+    """Add a batch's throttled items to those that the engine left unprocessed."""
+    if not admission.throttles:
+        return
+    left: dict[str, Any] = answer.setdefault(_LEFT[admission.operation], {})
+    for table, wanted in admission.unprocessed.items():
+        if table not in left:
+            left[table] = wanted
+        elif isinstance(wanted, Mapping):
+            left[table] = {**wanted, "Keys": [*left[table]["Keys"], *wanted["Keys"]]}
+        else:
+            left[table] = [*left[table], *wanted]
+
+
+def add_capacity(answer: dict[str, Any], admission: Admission, form: str) -> None:
+    """Report what the request consumed, by the model's count."""
+    reports = admission.consumed_capacity(form)
+    if admission.operation not in _SINGLE:
+        answer["ConsumedCapacity"] = reports
+    elif reports:
+        answer["ConsumedCapacity"] = reports[0]
+
+
+def parse_document(body: bytes) -> dict[str, Any] | None:
     """Return a JSON object, None where the body is none."""
     try:
         found = orjson.loads(body)
@@ -92,7 +166,7 @@ def document(body: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def in_shape(reply: Reply) -> Reply:
+def normalize_error(reply: Reply) -> Reply:
     """Return a reply whose error is JSON: engines answer some malformed requests in plain text."""
     if reply.status < 400 or reply.body.startswith(b"{"):
         return reply
@@ -101,12 +175,12 @@ def in_shape(reply: Reply) -> Reply:
     return refusal(400, "SerializationException", _text(reply.body))
 
 
-def kind_of(error: Mapping[str, Any]) -> str:
+def error_name(error: Mapping[str, Any]) -> str:
     """Return the name of an error, such as `ValidationException`."""
     return str(error.get("__type", "")).rpartition("#")[2]
 
 
-def tables_named(request: object) -> list[str]:
+def table_names(request: object) -> list[str]:
     """Return the names of the tables in a request of any operation but PartiQL's; none if malformed."""
     return [table_name(name) for name in _names(request) if isinstance(name, str)]
 
@@ -132,3 +206,26 @@ def _names(node: object) -> list[object]:
         for action in entry.values() if isinstance(entry, dict) else ():
             names += _names(action)
     return names
+
+
+def _throttled(throttles: Sequence[Throttle], arn: Arn) -> Reply:
+    """Return the exception that the first throttle causes, with the reasons of all."""
+    first = throttles[0]
+    reasons = dict.fromkeys((str(each.reason), arn(each)) for each in throttles)
+    listed = [{"reason": reason, "resource": resource} for reason, resource in reasons]
+    return refusal(400, first.exception, first.message, **{_REASONS[first.exception]: listed})
+
+
+def _cancelled(verdicts: Iterable[Throttle | None]) -> Reply:
+    reasons = [
+        {"Code": "None"}
+        if verdict is None
+        else {"Code": verdict.cancellation, "Message": verdict.message}
+        for verdict in verdicts
+    ]
+    codes = ", ".join(reason["Code"] for reason in reasons)
+    message = (
+        f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
+    )
+    kind = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException"
+    return json_reply(400, {"__type": kind, "CancellationReasons": reasons, "Message": message})

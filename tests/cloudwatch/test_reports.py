@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
-from dynamoheat import ProvisionedThroughput as Limits
+from dynamoheat import ThroughputSettings as Limits
 from local.cloudwatch.contributors import ALL_KEYS, THROTTLED_KEYS, Contributors, Place, completed
 from local.cloudwatch.errors import CloudWatchError
 from local.cloudwatch.reports import report

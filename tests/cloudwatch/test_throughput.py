@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
-from dynamoheat import ProvisionedThroughput as Limits
+from dynamoheat import ThroughputSettings as Limits
 from local.cloudwatch.store import Metric, MetricStore, MetricTime, PeriodGrid
 from local.cloudwatch.throughput import NAMESPACE, ThroughputMetrics
 

@@ -8,9 +8,9 @@ from dynamoheat import (
     HeatError,
     MalformedRequestError,
     ModelParameters,
-    ProvisionedThroughput,
     Rule,
     ThrottleReason,
+    ThroughputSettings,
     UnknownTableError,
 )
 from tests.dynamoheat.traffic import INDEX, TABLE, batch, get, item, model, put, settings
@@ -48,7 +48,7 @@ def test_a_mixed_batch_refuses_exactly_the_items_of_the_hot_partition() -> None:
 
 
 def test_a_refused_item_consumes_nothing_anywhere() -> None:
-    heat = model(settings(index=ProvisionedThroughput()), TEN)
+    heat = model(settings(index=ThroughputSettings()), TEN)
     for n in range(20):
         heat.admit("PutItem", put(item(f"p{n}", kind="hot")), 0.0)
     before = tokens(heat, 0.0)
@@ -124,7 +124,7 @@ def test_a_large_item_passes_a_scaled_down_bucket_and_is_paid_for_by_waiting() -
 
 
 def test_back_pressure_refuses_writes_that_do_not_touch_the_index_too() -> None:
-    heat = model(settings(index=ProvisionedThroughput()), ModelParameters(partition_wcu=10))
+    heat = model(settings(index=ThroughputSettings()), ModelParameters(partition_wcu=10))
     hot = [heat.admit("PutItem", put(item(f"p{n}", kind="hot")), 0.0) for n in range(40)]
     assert any(admission.throttles for admission in hot)
     admission = heat.admit("PutItem", put(item("elsewhere")), 0.0)
@@ -134,7 +134,7 @@ def test_back_pressure_refuses_writes_that_do_not_touch_the_index_too() -> None:
 
 def test_an_item_after_the_one_that_filled_the_buffer_is_refused_in_one_batch_too() -> None:
     heat = model(
-        settings(index=ProvisionedThroughput(), warm_write=10_000),
+        settings(index=ThroughputSettings(), warm_write=10_000),
         ModelParameters(partition_wcu=10),
     )
     kinds = ["k"] * 20 + [None]  # ten tokens, ten units of buffer, and one that needs no entry
@@ -147,7 +147,7 @@ def test_an_item_after_the_one_that_filled_the_buffer_is_refused_in_one_batch_to
 def test_the_index_buffer_holds_what_the_parameters_say() -> None:
     for seconds in (0.0, 1.0, 3.0):
         heat = model(
-            settings(index=ProvisionedThroughput(), warm_write=10_000),
+            settings(index=ThroughputSettings(), warm_write=10_000),
             ModelParameters(partition_wcu=100, index_buffer_seconds=seconds),
         )
         passed = sum(
@@ -158,7 +158,7 @@ def test_the_index_buffer_holds_what_the_parameters_say() -> None:
 
 
 def test_metrics_separate_table_and_index_and_count_requests_only_when_nothing_passed() -> None:
-    heat = model(settings(index=ProvisionedThroughput()), ModelParameters(partition_wcu=10))
+    heat = model(settings(index=ThroughputSettings()), ModelParameters(partition_wcu=10))
     for n in range(30):
         heat.admit("PutItem", put(item(f"p{n}", kind="hot")), 0.0)
     table, index = heat.resource(TABLE).meter, heat.resource(TABLE, INDEX).meter
@@ -173,7 +173,7 @@ def test_metrics_separate_table_and_index_and_count_requests_only_when_nothing_p
 
 
 def test_insights_name_the_throttled_keys_of_the_table_but_not_those_an_index_held_up() -> None:
-    heat = model(settings(index=ProvisionedThroughput()), TEN)
+    heat = model(settings(index=ThroughputSettings()), TEN)
     for n in range(15):
         heat.admit("PutItem", put(item("p", str(n))), 0.0)
     insights = heat.resource(TABLE).insights
@@ -181,7 +181,7 @@ def test_insights_name_the_throttled_keys_of_the_table_but_not_those_an_index_he
     assert (only.keys, only.total, only.datapoints) == (("p",), 5.0, ((0.0, 5.0),))
     assert len(insights.report(Rule.THROTTLED_ITEMS, 0.0, 60.0)) == 5
     assert insights.report(Rule.CONSUMED, 0.0, 60.0) == []
-    heat = model(settings(index=ProvisionedThroughput()), ModelParameters(partition_wcu=10))
+    heat = model(settings(index=ThroughputSettings()), ModelParameters(partition_wcu=10))
     for n in range(30):
         heat.admit("PutItem", put(item(f"p{n}", kind="hot")), 0.0)
     assert heat.resource(TABLE, INDEX).insights.report(Rule.THROTTLED, 0.0, 60.0) == []
@@ -198,7 +198,7 @@ def test_insights_weigh_accessed_keys_three_to_one_where_they_are_asked_for() ->
 
 
 def test_the_snapshot_is_json() -> None:
-    heat = model(settings(index=ProvisionedThroughput(), local=True), TEN)
+    heat = model(settings(index=ThroughputSettings(), local=True), TEN)
     for n in range(30):
         heat.admit("PutItem", put(item("p", str(n), kind="k")), 0.0)
     seen = json.loads(json.dumps(heat.snapshot(1.0)))["tables"][TABLE]

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat import Admission, Heat, ModelParameters, ProvisionedThroughput, Resource
-from dynamoheat.charges import units_of
+from dynamoheat import Admission, Heat, ModelParameters, Resource, ThroughputSettings
+from dynamoheat.consumption import total_units
 from tests.dynamoheat.traffic import INDEX, TABLE, batch, item, model, put, settings
 
 LIMITS = ModelParameters(
@@ -61,10 +61,10 @@ STEPS = st.lists(
 )
 TABLES = st.sampled_from(
     [
-        settings(index=ProvisionedThroughput()),
-        settings(maximum_write=8, index=ProvisionedThroughput(maximum_write=4)),
+        settings(index=ThroughputSettings()),
+        settings(maximum_write=8, index=ThroughputSettings(maximum_write=4)),
         settings(
-            write=6, read=9, index=ProvisionedThroughput(provisioned_write=3, provisioned_read=3)
+            write=6, read=9, index=ThroughputSettings(provisioned_write=3, provisioned_read=3)
         ),
         settings(write=6, read=9, local=True),
     ]
@@ -121,7 +121,7 @@ def test_consumed_and_throttled_are_together_what_was_requested(described: Any, 
         assert abs(counted - taken) < 1e-6
         refused = sum(m.refused_write if write else m.refused_read for m in meters)
         wanted = sum(
-            units_of(work)
+            total_units(work)
             for one in admissions
             if one.asked.write is write
             for work, verdict in zip(one.asked.works, one.verdicts, strict=True)
@@ -188,7 +188,7 @@ def test_a_batch_is_admitted_as_its_items_would_be_one_by_one(described: Any, st
 def test_equal_calls_give_equal_states(steps: Any) -> None:
     states = []
     for _ in range(2):
-        heat = model(settings(index=ProvisionedThroughput()), LIMITS)
+        heat = model(settings(index=ThroughputSettings()), LIMITS)
         _, now = run(heat, steps)
         states.append(heat.snapshot(now))
     assert states[0] == states[1]

@@ -3,8 +3,8 @@ from itertools import count
 
 import pytest
 
-from dynamoheat import ModelParameters, ProvisionedThroughput
-from dynamoheat.rates import Peak, Rates
+from dynamoheat import ModelParameters, ThroughputSettings
+from dynamoheat.limits import PeakRate, ThroughputLimits
 from tests.dynamoheat.traffic import TABLE, item, load, model, settings
 
 FAST = ModelParameters(
@@ -37,7 +37,7 @@ def test_a_load_below_the_peak_changes_nothing() -> None:
 
 
 def test_a_peak_counts_as_previous_only_after_its_time() -> None:
-    peak = Peak()
+    peak = PeakRate()
     peak.see(100, 60)
     peak.see(50, 70)
     peak.see(300, 90)
@@ -45,12 +45,14 @@ def test_a_peak_counts_as_previous_only_after_its_time() -> None:
 
 
 def test_warm_throughput_never_decreases() -> None:
-    rates = Rates(True, ProvisionedThroughput(warm_write=9_000), False, ModelParameters(), 0.0)
-    rates.change(ProvisionedThroughput(), False, 1.0)
-    rates.change(ProvisionedThroughput(provisioned_write=5), True, 2.0)
+    rates = ThroughputLimits(
+        True, ThroughputSettings(warm_write=9_000), False, ModelParameters(), 0.0
+    )
+    rates.change(ThroughputSettings(), False, 1.0)
+    rates.change(ThroughputSettings(provisioned_write=5), True, 2.0)
     assert rates.warm == 9_000
-    rates.change(ProvisionedThroughput(provisioned_write=12_000), True, 3.0)
-    rates.change(ProvisionedThroughput(), False, 4.0)
+    rates.change(ThroughputSettings(provisioned_write=12_000), True, 3.0)
+    rates.change(ThroughputSettings(), False, 4.0)
     assert rates.warm == 12_000
 
 

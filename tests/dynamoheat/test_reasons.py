@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from dynamoheat import Heat, ModelParameters, ProvisionedThroughput, ThrottleReason
+from dynamoheat import Heat, ModelParameters, ThrottleReason, ThroughputSettings
 from tests.dynamoheat.traffic import INDEX, TABLE, get, item, model, put, settings
 
 SMALL = ModelParameters(partition_wcu=10, partition_rcu=10, index_buffer_seconds=1)
@@ -33,10 +33,10 @@ def index_query() -> dict[str, Any]:
 WRITE = ("PutItem", put(item("p", kind="hot")))
 READ = ("GetItem", get("p"))
 QUERY = ("Query", index_query())
-FREE = ProvisionedThroughput()
-LITTLE = ProvisionedThroughput(provisioned_write=10, provisioned_read=10)
-MUCH = ProvisionedThroughput(provisioned_write=900, provisioned_read=900)
-CAPPED = ProvisionedThroughput(maximum_write=10, maximum_read=10)
+FREE = ThroughputSettings()
+LITTLE = ThroughputSettings(provisioned_write=10, provisioned_read=10)
+MUCH = ThroughputSettings(provisioned_write=900, provisioned_read=900)
+CAPPED = ThroughputSettings(maximum_write=10, maximum_read=10)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,10 @@ from typing import Any
 
 import pytest
 
-from dynamoheat import (
-    Admission,
-    Heat,
-    MalformedRequestError,
-    ModelParameters,
-    ProvisionedThroughput,
-)
+from dynamoheat import Admission, Heat, MalformedRequestError, ModelParameters, ThroughputSettings
 from tests.dynamoheat.traffic import INDEX, TABLE, batch, get, item, model, put, settings
 
-WIDE = settings(index=ProvisionedThroughput(), local=True)
+WIDE = settings(index=ThroughputSettings(), local=True)
 
 
 def units(admission: Admission) -> dict[str, float]:

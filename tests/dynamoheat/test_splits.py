@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from dynamoheat import Heat, ModelParameters, ProvisionedThroughput, TableSettings
+from dynamoheat import Heat, ModelParameters, TableSettings, ThroughputSettings
 from dynamoheat.partitions import HASHES, position
 from tests.dynamoheat.traffic import INDEX, TABLE, Item, item, load, model, put, settings
 
@@ -84,7 +84,7 @@ def test_a_collection_under_a_local_index_never_splits_inside_but_between_keys_i
 
 
 def test_an_index_splits_for_its_own_heat() -> None:
-    described = settings(index=ProvisionedThroughput(), warm_write=WIDE)
+    described = settings(index=ThroughputSettings(), warm_write=WIDE)
     random = Random(1)
     items = (item(f"p{n}", f"{random.random():.9f}", kind="hot") for n in count())
     heat = run(items, 2 * LATEST, described)

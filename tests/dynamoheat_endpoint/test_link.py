@@ -2,7 +2,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from dynamoheat.serve.connection_pool import EngineConnectionPool
+from dynamoheat.serve.engine import EngineConnectionPool
 from dynamoheat.serve.wire import EndpointCall, Reply
 from local.children import LOOPBACK, free_port
 

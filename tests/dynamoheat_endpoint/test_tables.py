@@ -6,8 +6,7 @@ import orjson
 import pytest
 
 from dynamoheat import Heat
-from dynamoheat.serve.descriptions import described_mode, updated, without_unsupported
-from dynamoheat.serve.tables import ModelTables
+from dynamoheat.serve.tables import ModelTables, apply_update, drop_unsupported, with_billing_mode
 from dynamoheat.serve.wire import EndpointCall
 from tests.dynamoheat_endpoint.serving import Clock, Endpoint, make_table, puts, refusal_of
 
@@ -153,13 +152,13 @@ def test_a_description_that_is_none_changes_nothing() -> None:
 def test_an_engine_that_states_no_billing_mode_is_understood(
     description: dict[str, Any], mode: str
 ) -> None:
-    assert described_mode(description)["BillingMode"] == mode
+    assert with_billing_mode(description)["BillingMode"] == mode
 
 
 def test_an_update_merges_what_it_states() -> None:
     index = {"IndexName": "a", "KeySchema": [], "WarmThroughput": {"ReadUnitsPerSecond": 1}}
     before = {**DESCRIBED, "GlobalSecondaryIndexes": [index, {"IndexName": "b"}]}
-    after = updated(
+    after = apply_update(
         before,
         {
             "BillingMode": "PROVISIONED",
@@ -192,7 +191,7 @@ def test_engines_are_spared_what_they_lack() -> None:
         ],
     }
     before = orjson.dumps(request)
-    assert without_unsupported(request) == {
+    assert drop_unsupported(request) == {
         "TableName": "t",
         "GlobalSecondaryIndexes": [{"IndexName": "a"}],
         "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "b"}}],

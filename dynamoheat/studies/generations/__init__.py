@@ -14,36 +14,40 @@ them, `run` drives one through `workload`. It is pure, like all of the model: th
 comes from a seed.
 
 The source is "Amazon DynamoDB: a scalable, predictably performant, and fully managed NoSQL database
-service" (USENIX ATC 2022), section 4, where it says anything; all else is a field of `Assumptions`.
+service" (USENIX ATC 2022), section 4, where it says anything; all else is a field of `DesignAssumptions`.
 
 **Not modelled.** The minutes that moves and splits for size take. Balancing of nodes by consumption
 (section 4.3): neighbours are constant. Deferred work of followers. Indexes, and reads but for admission by
 storage nodes. Retries: what is refused is gone.
 """
 
-from dynamoheat.studies.generations.assumptions import Assumptions, Neighbours
-from dynamoheat.studies.generations.division import (
+from dynamoheat.studies.generations.assumptions import (
+    DesignAssumptions,
+    ItemRequest,
+    Neighbours,
+    NewTable,
+)
+from dynamoheat.studies.generations.generation import Generation, GenerationTable, open_table
+from dynamoheat.studies.generations.global_admission import GlobalAdmission
+from dynamoheat.studies.generations.runs import GenerationRun, run, run_all
+from dynamoheat.studies.generations.storage import (
+    StorageTable,
     equal_shares,
     initial_partitions,
     partitions_after,
 )
-from dynamoheat.studies.generations.generation import Generation, GenerationTable, open_table
-from dynamoheat.studies.generations.routers import GlobalAdmission
-from dynamoheat.studies.generations.running import Run, run, run_all
-from dynamoheat.studies.generations.settings import Ask, Opening
-from dynamoheat.studies.generations.storage import StorageTable
 from dynamoheat.studies.generations.workload import SKEWED, Workload
 
 __all__ = [
     "SKEWED",
-    "Ask",
-    "Assumptions",
+    "DesignAssumptions",
     "Generation",
+    "GenerationRun",
     "GenerationTable",
     "GlobalAdmission",
+    "ItemRequest",
     "Neighbours",
-    "Opening",
-    "Run",
+    "NewTable",
     "StorageTable",
     "Workload",
     "equal_shares",

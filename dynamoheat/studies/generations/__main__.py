@@ -4,8 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from dynamoheat.studies.generations.report import report
-from dynamoheat.studies.generations.running import run_all
+from dynamoheat.studies.generations.runs import report, run_all
 
 __all__ = ["main"]
 

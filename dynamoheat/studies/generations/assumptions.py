@@ -1,15 +1,10 @@
-"""What the paper leaves open about DynamoDB's earlier designs: each a named field with default and source.
-
-Marks as in `dynamoheat.parameters`; ATC22 is the USENIX ATC 2022 paper "Amazon DynamoDB: a scalable,
-predictably performant, and fully managed NoSQL database service", DG the DynamoDB developer guide.
-Node tokens are in write units a second; a read unit costs as much of them as a partition's limits say.
-"""
+"""Assumptions"""
 
 from dataclasses import dataclass, field
 
 from dynamoheat.parameters import ModelParameters
 
-__all__ = ["Assumptions", "Neighbours"]
+__all__ = ["DesignAssumptions", "ItemRequest", "Neighbours", "NewTable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +16,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assumptions:
+class DesignAssumptions:
     """Today's limits, and seconds and node tokens of the designs before them."""
 
     limits: ModelParameters = field(default_factory=ModelParameters)
@@ -59,3 +54,28 @@ class Assumptions:
     intervals (in the order of few seconds)"."""
     token_lifetime: float = 4.0
     """Seconds until a router's tokens expire. [U] ATC22: "time-limited"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTable:
+    """A table as it is created: throughput in units a second, and the bytes that it holds already."""
+
+    read: float
+    write: float
+    stored_bytes: float = 0.0
+    now: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRequest:
+    """A request for one item: its key, its capacity units, and the router that it came through."""
+
+    key: str
+    sort: str
+    units: float
+    router: int = 0
+
+    @property
+    def stored_bytes(self) -> float:
+        """The size of the item that such a write stores."""
+        return self.units * 1024

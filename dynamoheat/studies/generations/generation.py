@@ -4,9 +4,8 @@ from enum import Enum
 from typing import Final, Protocol
 
 from dynamoheat.partitions import Partitions
-from dynamoheat.studies.generations.assumptions import Assumptions
-from dynamoheat.studies.generations.current import HeatTable
-from dynamoheat.studies.generations.settings import Ask, Opening
+from dynamoheat.studies.generations.assumptions import DesignAssumptions, ItemRequest, NewTable
+from dynamoheat.studies.generations.global_admission import HeatTable
 from dynamoheat.studies.generations.storage import StorageTable
 
 __all__ = ["Generation", "GenerationTable", "open_table"]
@@ -50,7 +49,7 @@ class GenerationTable(Protocol):
     def partitions(self) -> Partitions:
         """The table's partitions as they are."""
 
-    def put(self, ask: Ask, now: float) -> bool:
+    def put(self, ask: ItemRequest, now: float) -> bool:
         """Admit a write or refuse it whole."""
 
     def advance(self, now: float) -> None:
@@ -59,9 +58,9 @@ class GenerationTable(Protocol):
 
 def open_table(
     generation: Generation,
-    opening: Opening,
+    opening: NewTable,
     *,
-    assumed: Assumptions | None = None,
+    assumed: DesignAssumptions | None = None,
     seed: int = 0,
 ) -> GenerationTable:
     """Return a new table as a generation would serve it. On demand, `opening`'s throughput is ignored."""

@@ -9,14 +9,14 @@ allocations fit its capacity.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynamoheat.buckets import TokenBucket
-from dynamoheat.studies.generations.assumptions import Assumptions, Neighbours
+from dynamoheat.limits import TokenBucket
+from dynamoheat.studies.generations.assumptions import DesignAssumptions, Neighbours
 
 __all__ = [
-    "Group",
     "NodeFleet",
+    "ReplicationGroup",
     "StorageNode",
-    "free_reader",
+    "find_free_reader",
     "has_room_to_write",
     "reserve",
     "spend",
@@ -28,7 +28,9 @@ class StorageNode:
 
     __slots__ = ("allocated", "bucket", "capacity", "zone")
 
-    def __init__(self, zone: int, neighbours: Neighbours, assumed: Assumptions, now: float) -> None:
+    def __init__(
+        self, zone: int, neighbours: Neighbours, assumed: DesignAssumptions, now: float
+    ) -> None:
         left = assumed.node_capacity - neighbours.used
         depth = left * assumed.node_bucket_seconds
         self.zone = zone
@@ -42,16 +44,16 @@ class StorageNode:
         return self.capacity - self.allocated
 
 
-Group = tuple[StorageNode, ...]
+ReplicationGroup = tuple[StorageNode, ...]
 """The nodes of one partition's replicas, one a zone, the leader's first."""
 
 
-def has_room_to_write(group: Group, tokens: float, now: float) -> bool:
+def has_room_to_write(group: ReplicationGroup, tokens: float, now: float) -> bool:
     """Say whether every node of the group has tokens for a burst."""
     return all(node.bucket.fill(now) >= tokens for node in group)
 
 
-def free_reader(group: Group, tokens: float, now: float) -> StorageNode | None:
+def find_free_reader(group: ReplicationGroup, tokens: float, now: float) -> StorageNode | None:
     """Return the group's node with the most tokens, if it has enough for a burst."""
     freest = max(group, key=lambda node: node.bucket.fill(now))
     return freest if freest.bucket.tokens >= tokens else None
@@ -71,7 +73,7 @@ class NodeFleet:
     zones: tuple[tuple[StorageNode, ...], ...]
 
     @classmethod
-    def assumed(cls, assumed: Assumptions, now: float) -> "NodeFleet":
+    def assumed(cls, assumed: DesignAssumptions, now: float) -> "NodeFleet":
         """Return the fleet of the assumptions."""
         return cls(
             tuple(
@@ -82,7 +84,7 @@ class NodeFleet:
             )
         )
 
-    def place(self, tokens: float) -> Group:
+    def place(self, tokens: float) -> ReplicationGroup:
         """Allocate a new partition's tokens a second in each zone: the first node with room, else the roomiest."""
         group = tuple(
             next((node for node in zone if node.room >= tokens), max(zone, key=_room))
@@ -91,7 +93,9 @@ class NodeFleet:
         reserve(group, tokens)
         return group
 
-    def make_room(self, group: Group, granted: float, more: float) -> tuple[Group, float]:
+    def make_room(
+        self, group: ReplicationGroup, granted: float, more: float
+    ) -> tuple[ReplicationGroup, float]:
         """Allocate up to `more` tokens a second beside `granted`, moving replicas whose node has no room.
 
         Returns the group as it is then, and what of `more` there was room for on all its nodes.
@@ -114,7 +118,7 @@ class NodeFleet:
         return best if best.room - granted > node.room else node
 
 
-def reserve(group: Group, tokens: float) -> None:
+def reserve(group: ReplicationGroup, tokens: float) -> None:
     """Allocate tokens a second on every node of a group; a negative figure gives back."""
     for node in group:
         node.allocated += tokens

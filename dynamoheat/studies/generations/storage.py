@@ -1,41 +1,159 @@
-"""A table whose storage nodes admit by each partition's allocation: the designs before global admission.
+"""Storage"""
 
-    put ──▶ partition's own limit ──▶ allocated tokens ──▶ saved tokens, if all its nodes have some ──▶ refused
-                                      shares; boosts       bursting
-
-Splits for size halve the parent's allocation between its children (ATC22 section 4): the more a table
-stores, the less each partition may do.
-"""
-
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
-from dynamoheat.buckets import TokenBucket
+from dynamoheat.limits import TokenBucket
+from dynamoheat.parameters import ModelParameters
 from dynamoheat.partitions import Partition, Partitions
-from dynamoheat.studies.generations.allowances import Allowance
-from dynamoheat.studies.generations.assumptions import Assumptions
-from dynamoheat.studies.generations.boosts import PartitionDemand, boosts
-from dynamoheat.studies.generations.division import (
-    equal_shares,
-    initial_partitions,
-    partitions_after,
-)
+from dynamoheat.studies.generations.assumptions import DesignAssumptions, ItemRequest, NewTable
 from dynamoheat.studies.generations.nodes import (
-    Group,
     NodeFleet,
-    free_reader,
+    ReplicationGroup,
+    find_free_reader,
     has_room_to_write,
     spend,
 )
-from dynamoheat.studies.generations.settings import Ask, Opening
 
-__all__ = ["StorageTable"]
+__all__ = [
+    "EqualShares",
+    "PartitionAllowance",
+    "PartitionDemand",
+    "StorageTable",
+    "equal_shares",
+    "initial_partitions",
+    "next_boosts",
+    "partitions_after",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class EqualShares:
+    """Units a second."""
+
+    read: float
+    write: float
+
+
+def initial_partitions(
+    read: float, write: float, stored_bytes: float = 0.0, limits: ModelParameters | None = None
+) -> int:
+    """Return the partitions of a new table: enough for its throughput and for its data, whichever is more.
+
+    `max(ceil(RCU/3000 + WCU/1000), ceil(GB/10))`, the rule that AWS taught until 2017; at least one.
+    """
+    limits = limits or ModelParameters()
+    by_throughput = read / limits.partition_rcu + write / limits.partition_wcu
+    by_size = stored_bytes / limits.partition_bytes
+    return max(1, ceil(by_throughput - 1e-9), ceil(by_size - 1e-9))
+
+
+def partitions_after(
+    count: int, read: float, write: float, limits: ModelParameters | None = None
+) -> int:
+    """Return how many partitions `count` become under new throughput: all split until it fits, none merge."""
+    needed = initial_partitions(read, write, limits=limits)
+    while count < needed:
+        count *= 2
+    return count
+
+
+def equal_shares(read: float, write: float, count: int) -> EqualShares:
+    """Return what each of `count` partitions is allocated."""
+    return EqualShares(read / count, write / count)
+
+
+class PartitionAllowance:
+    """One partition's tokens for reads or for writes; units a second and seconds.
+
+    `share` is its part of the table's throughput, `boost` what adaptive capacity adds. `burst_seconds` 0
+    saves nothing. Callers `fill` before they look.
+    """
+
+    __slots__ = ("allocated", "boost", "burst_seconds", "saved", "share")
+
+    def __init__(self, share: float, burst_seconds: float, now: float) -> None:
+        self.share = share
+        self.boost = 0.0
+        self.burst_seconds = burst_seconds
+        self.allocated = TokenBucket(share, share, share, now)
+        self.saved = TokenBucket(0.0, share * burst_seconds, 0.0, now)  # filled by what overflows
+
+    @property
+    def granted(self) -> float:
+        """Units a second: the share and the boost."""
+        return self.share + self.boost
+
+    def fill(self, now: float) -> None:
+        """Refill up to `now`; what the allocated bucket cannot hold of its share is saved."""
+        bucket = self.allocated
+        spilled = bucket.tokens + max(now - bucket.at, 0.0) * bucket.rate - bucket.depth
+        bucket.fill(now)
+        if spilled > 0 and self.burst_seconds:
+            kept = spilled * self.share / self.granted  # an unused boost is the table's, not saved
+            self.saved.tokens = min(self.saved.depth, self.saved.tokens + kept)
+
+    def grant(self, share: float, boost: float, now: float) -> None:
+        """Change share and boost from `now` on; saved tokens above the new depth are lost."""
+        self.fill(now)
+        self.share, self.boost = share, boost
+        self.allocated.reshape(self.granted, self.granted, now)
+        self.saved.reshape(0.0, share * self.burst_seconds, now)
+
+    def halved(self, now: float) -> "PartitionAllowance":
+        """Return what each child gets when the partition splits for size: half of everything."""
+        self.fill(now)
+        child = PartitionAllowance(self.share / 2, self.burst_seconds, now)
+        child.grant(self.share / 2, self.boost / 2, now)
+        child.allocated.tokens = self.allocated.tokens / 2
+        child.saved.tokens = self.saved.tokens / 2
+        return child
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionDemand:
+    """What one partition was asked for in a period, units a second."""
+
+    consumed: float
+    throttled: float
+    share: float
+    boost: float
+    throttled_for: float  # seconds since it began
+
+
+def next_boosts(
+    demands: Sequence[PartitionDemand], provisioned: float, limit: float, assumed: DesignAssumptions
+) -> list[float]:
+    """Return the new boost of each partition, in order.
+
+    No grant exceeds `limit`, and what is added never exceeds what the table left unused.
+    """
+    consumed = sum(demand.consumed for demand in demands)
+    if consumed > provisioned:
+        return [demand.boost * provisioned / consumed for demand in demands]
+    steps = [_step(demand, limit, assumed) for demand in demands]
+    rise = sum(step for step in steps if step > 0)
+    scale = min(1.0, (provisioned - consumed) / rise) if rise > 0 else 1.0
+    return [
+        demand.boost + (step * scale if step > 0 else step)
+        for demand, step in zip(demands, steps, strict=True)
+    ]
+
+
+def _step(demand: PartitionDemand, limit: float, assumed: DesignAssumptions) -> float:
+    """Return how far the controller would move a boost, towards what the partition is asked for."""
+    if not demand.boost and demand.throttled_for < assumed.adaptive_delay:
+        return 0.0
+    wanted = min(demand.consumed + demand.throttled, limit) - demand.share
+    return assumed.adaptive_gain * (max(wanted, 0.0) - demand.boost)
 
 
 @dataclass(slots=True)
 class _Side:
     """One kind of operation of a partition: its tokens, and what was asked since the last look."""
 
-    allowance: Allowance
+    allowance: PartitionAllowance
     consumed: float = 0.0
     throttled: float = 0.0
     since: float | None = None  # it is being throttled
@@ -47,7 +165,7 @@ class _Hosted:
 
     write: _Side
     read: _Side
-    group: Group
+    group: ReplicationGroup
 
     def side(self, write: bool) -> _Side:
         return self.write if write else self.read
@@ -58,13 +176,13 @@ class StorageTable:
 
     def __init__(
         self,
-        opening: Opening,
+        opening: NewTable,
         *,
         bursts: bool,
         adapts: bool,
-        assumed: Assumptions | None = None,
+        assumed: DesignAssumptions | None = None,
     ) -> None:
-        self._assumed = assumed or Assumptions()
+        self._assumed = assumed or DesignAssumptions()
         self._limits = self._assumed.limits.in_real_time()
         self._burst_seconds = self._limits.burst_seconds if bursts else 0.0
         self._adapts = adapts
@@ -77,7 +195,7 @@ class StorageTable:
             partition.bytes = opening.stored_bytes / count
         self._looks_at = now + self._assumed.adaptive_period
 
-    def put(self, ask: Ask, now: float) -> bool:
+    def put(self, ask: ItemRequest, now: float) -> bool:
         """Admit a write or refuse it whole."""
         partition = self.partitions.find(ask.key, ask.sort)
         admitted = self.take(partition, ask.units, now, write=True)
@@ -85,7 +203,7 @@ class StorageTable:
             partition.bytes += ask.stored_bytes
         return admitted
 
-    def get(self, ask: Ask, now: float) -> bool:
+    def get(self, ask: ItemRequest, now: float) -> bool:
         """Admit a strongly consistent read or refuse it whole."""
         return self.take(self.partitions.find(ask.key, ask.sort), ask.units, now, write=False)
 
@@ -136,15 +254,15 @@ class StorageTable:
         """Return the units that each partition has saved for bursts, as of its last request."""
         return [self._hosted[part].side(write).allowance.saved.tokens for part in self.partitions]
 
-    def group_of(self, partition: Partition) -> Group:
+    def group_of(self, partition: Partition) -> ReplicationGroup:
         """Return the nodes that a partition's replicas are on."""
         return self._hosted[partition].group
 
     def _host(self, now: float) -> _Hosted:
         shares = equal_shares(self._read, self._write, len(self.partitions))
         return _Hosted(
-            _Side(Allowance(shares.write, self._burst_seconds, now)),
-            _Side(Allowance(shares.read, self._burst_seconds, now)),
+            _Side(PartitionAllowance(shares.write, self._burst_seconds, now)),
+            _Side(PartitionAllowance(shares.read, self._burst_seconds, now)),
             self.fleet.place(shares.write + self._tokens(shares.read, write=False)),
         )
 
@@ -158,7 +276,7 @@ class StorageTable:
         if write:
             fits = has_room_to_write(hosted.group, tokens, now)
             return fits and _spent(allowance.saved, units, hosted.group, tokens, now)
-        reader = free_reader(hosted.group, tokens, now)
+        reader = find_free_reader(hosted.group, tokens, now)
         return reader is not None and _spent(allowance.saved, units, (reader,), tokens, now)
 
     def _tokens(self, units: float, *, write: bool) -> float:
@@ -181,7 +299,7 @@ class StorageTable:
         limit = self._limits.partition_wcu if write else self._limits.partition_rcu
         provisioned = self._write if write else self._read
         demands = [self._demand(hosted.side(write), now) for hosted in self._hosted.values()]
-        wanted = boosts(demands, provisioned, limit, self._assumed)
+        wanted = next_boosts(demands, provisioned, limit, self._assumed)
         for hosted, boost in zip(self._hosted.values(), wanted, strict=True):
             self._boost(hosted, boost, now, write=write)
 
@@ -219,7 +337,9 @@ def _holds(limit: TokenBucket, units: float, now: float) -> bool:
     return limit.holds(units, whole=True)
 
 
-def _spent(bucket: TokenBucket, units: float, nodes: Group, tokens: float, now: float) -> bool:
+def _spent(
+    bucket: TokenBucket, units: float, nodes: ReplicationGroup, tokens: float, now: float
+) -> bool:
     bucket.tokens -= units
     spend(nodes, tokens, now)
     return True

@@ -4,12 +4,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dynamoheat.items import Item
 from dynamoheat.model import Heat
 from dynamoheat.reasons import Throttle
-from dynamoheat.studies.validation.trial import TABLE, Trial
+from dynamoheat.sizes import Item
+from dynamoheat.studies.validation.case import TABLE, Trial
 
-__all__ = ["Clients", "LoadFlow", "clients", "gets", "item", "offered", "put", "puts", "queries"]
+__all__ = [
+    "Clients",
+    "LoadFlow",
+    "get_sender",
+    "item",
+    "offer_load",
+    "put_sender",
+    "query_sender",
+    "run_clients",
+    "write_items",
+]
 
 Send = Callable[[int, float], float]  # how many, at which time; returns the units that got through
 
@@ -30,16 +40,16 @@ def item(partition_key: str, sort_key: str = "s") -> Item:
     return {"pk": {"S": partition_key}, "sk": {"S": sort_key}}
 
 
-def puts(heat: Heat, items: Iterator[Item]) -> Send:
+def put_sender(heat: Heat, items: Iterator[Item]) -> Send:
     """Return a sender of writes, each its own item."""
 
     def send(count: int, now: float) -> float:
-        return float(put(heat, [next(items) for _ in range(count)], now).count(None))
+        return float(write_items(heat, [next(items) for _ in range(count)], now).count(None))
 
     return send
 
 
-def gets(heat: Heat, keys: Iterator[Item], *, consistent: bool) -> Send:
+def get_sender(heat: Heat, keys: Iterator[Item], *, consistent: bool) -> Send:
     """Return a sender of reads in batches of 25."""
 
     def send(count: int, now: float) -> float:
@@ -53,7 +63,7 @@ def gets(heat: Heat, keys: Iterator[Item], *, consistent: bool) -> Send:
     return send
 
 
-def queries(heat: Heat, requests: Iterator[dict[str, Any]]) -> Send:
+def query_sender(heat: Heat, requests: Iterator[dict[str, Any]]) -> Send:
     """Return a sender of queries."""
 
     def send(count: int, now: float) -> float:
@@ -62,7 +72,7 @@ def queries(heat: Heat, requests: Iterator[dict[str, Any]]) -> Send:
     return send
 
 
-def offered(  # noqa: PLR0913  # one load's whole description
+def offer_load(  # noqa: PLR0913  # one load's whole description
     trial: Trial,
     send: Send,
     rate: Callable[[float], float] | float,
@@ -102,7 +112,7 @@ class Clients:
     max_per_second: float = 0.0  # what their machine manages; 0: no bound
 
 
-def clients(  # noqa: PLR0913  # one load's whole description
+def run_clients(  # noqa: PLR0913  # one load's whole description
     trial: Trial,
     heat: Heat,
     items: Iterator[Item],
@@ -157,13 +167,13 @@ class _Pool:
             return 0, 0
         self._credit -= count
         sent, rest = self._items[:count], self._items[count:]
-        verdicts = put(self._heat, sent, self._now)
+        verdicts = write_items(self._heat, sent, self._now)
         again = [one for one, no in zip(sent, verdicts, strict=True) if no is not None]
         self._items = rest + again + [next(self._new) for _ in range(count - len(again))]
         return count - len(again), len(again)
 
 
-def put(heat: Heat, items: list[Item], now: float) -> list[Throttle | None]:
+def write_items(heat: Heat, items: list[Item], now: float) -> list[Throttle | None]:
     """Write items at once and return a verdict each; None: it got through."""
     request = {"RequestItems": {TABLE: [{"PutRequest": {"Item": one}} for one in items]}}
     return heat.admit("BatchWriteItem", request, now).verdicts

@@ -1,21 +1,23 @@
-"""Running cases, a seed a job, in processes."""
+"""Outcomes"""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from statistics import median
 
-from dynamoheat.parameters import ModelParameters
-from dynamoheat.studies.validation.case import Case, Figures
+from rich.table import Table
 
-__all__ = ["CaseOutcome", "Job", "outcomes"]
+from dynamoheat.parameters import ModelParameters
+from dynamoheat.studies.validation.case import Figures, PublishedCase
+
+__all__ = ["CaseOutcome", "ValidationJob", "number_text", "report", "run_jobs"]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ValidationJob:
     """A case to run with some parameters and with so many seeds."""
 
-    case: Case
+    case: PublishedCase
     parameters: ModelParameters
     seeds: int
 
@@ -24,7 +26,7 @@ class Job:
 class CaseOutcome:
     """What the model gave for a case: the figures of each seed, in the order of `case.expected`."""
 
-    case: Case
+    case: PublishedCase
     figures: tuple[Figures, ...]
 
     def middle(self, at: int) -> float:
@@ -47,8 +49,10 @@ class CaseOutcome:
         return all(self.within(at) == seeds for at in range(len(self.case.expected)))
 
 
-def outcomes(
-    jobs: Sequence[Job], processes: int, track: Callable[[Iterable[None], int], Iterable[None]]
+def run_jobs(
+    jobs: Sequence[ValidationJob],
+    processes: int,
+    track: Callable[[Iterable[None], int], Iterable[None]],
 ) -> list[CaseOutcome]:
     """Run jobs and return their outcomes in order. `track` is handed one None a finished run."""
     with ProcessPoolExecutor(processes) as pool:
@@ -71,5 +75,45 @@ def _finished(futures: Iterable[Future[Figures]]) -> Iterable[None]:
         yield None
 
 
-def _figures(case: Case, parameters: ModelParameters, seed: int) -> Figures:
+def _figures(case: PublishedCase, parameters: ModelParameters, seed: int) -> Figures:
     return case.run(case.trial(parameters, seed))
+
+
+def report(found: Iterable[CaseOutcome]) -> Table:
+    """Return the table: a heading a case, a row a figure."""
+    table = Table(box=None, pad_edge=False, header_style="")
+    for column in ("case", "figure", "published", "tolerance", "model", "seeds", ""):
+        table.add_column(column, no_wrap=column != "figure")
+    for outcome in found:
+        case = outcome.case
+        table.add_row(case.number, f"{case.given}\n({case.source})")
+        for at in range(len(case.expected)):
+            table.add_row(*_row(outcome, at))
+    return table
+
+
+def _row(outcome: CaseOutcome, at: int) -> tuple[str, ...]:
+    expected = outcome.case.expected[at]
+    seeds, within = len(outcome.figures), outcome.within(at)
+    return (
+        "",
+        f"  {expected.what}",
+        expected.published,
+        expected.tolerance,
+        _shown(outcome, at),
+        f"{within} of {seeds}" if seeds > 1 else "",
+        "ok" if within == seeds else "out",
+    )
+
+
+def _shown(outcome: CaseOutcome, at: int) -> str:
+    """Return a figure: the median and, where they differ, the least and the greatest of the seeds."""
+    least, most = (number_text(figure) for figure in outcome.spread(at))
+    middle = number_text(outcome.middle(at))
+    return middle if least == most else f"{middle} ({least} to {most})"
+
+
+def number_text(figure: float) -> str:
+    """Return a figure to read: whole from 100 up, else with a decimal where it has one."""
+    rounded = round(figure, 0 if abs(figure) >= 100 else 1)
+    return f"{rounded:,.0f}" if rounded == int(rounded) else f"{rounded:,.1f}"

@@ -7,10 +7,9 @@ from rich.table import Table
 
 from dynamoheat.parameters import ModelParameters
 from dynamoheat.studies.validation.cases import CASES
-from dynamoheat.studies.validation.outcomes import CaseOutcome, Job
-from dynamoheat.studies.validation.report import number_text
+from dynamoheat.studies.validation.outcomes import CaseOutcome, ValidationJob, number_text
 
-__all__ = ["VARIANTS", "Variant", "jobs", "report"]
+__all__ = ["VARIANTS", "ParameterVariant", "jobs", "report"]
 
 _SEEDS: Final = 3
 _COLUMNS: Final = (  # case, figure, heading
@@ -24,7 +23,7 @@ _COLUMNS: Final = (  # case, figure, heading
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class ParameterVariant:
     """The defaults but for one assumption."""
 
     name: str
@@ -36,19 +35,19 @@ class Variant:
         return replace(ModelParameters(), **self.changes)
 
 
-def _of(name: str, *values: float) -> list[Variant]:
-    return [Variant(f"{name} {value:g}", {name: value}) for value in values]
+def _of(name: str, *values: float) -> list[ParameterVariant]:
+    return [ParameterVariant(f"{name} {value:g}", {name: value}) for value in values]
 
 
-def _lasting(least: float, most: float) -> Variant:
-    return Variant(
+def _lasting(least: float, most: float) -> ParameterVariant:
+    return ParameterVariant(
         f"splits of {least:g} to {most:g} s",
         {"split_minimum_seconds": least, "split_maximum_seconds": most},
     )
 
 
 VARIANTS: Final = (
-    Variant("the defaults"),
+    ParameterVariant("the defaults"),
     *_of("split_threshold", 0.3, 0.45, 0.75, 0.9),
     *_of("split_detection_seconds", 150, 600),
     _lasting(150, 240),
@@ -61,7 +60,7 @@ VARIANTS: Final = (
     *_of("rate_bucket_seconds", 0.5, 2),
     *_of("initial_burst_seconds", 60, 300),
     *_of("index_buffer_seconds", 0.5, 2),
-    Variant(
+    ParameterVariant(
         "0.85 for 60 s, then 540 to 720 s",
         {
             "split_threshold": 0.85,
@@ -70,7 +69,7 @@ VARIANTS: Final = (
             "split_maximum_seconds": 720,
         },
     ),
-    Variant(
+    ParameterVariant(
         "0.9, and 5 to 20 min in all",
         {
             "split_threshold": 0.9,
@@ -82,10 +81,10 @@ VARIANTS: Final = (
 )
 
 
-def jobs() -> list[Job]:
+def jobs() -> list[ValidationJob]:
     """Return every case with every variant, variant by variant."""
     return [
-        Job(case.quickly(), variant.parameters, min(case.seeds, _SEEDS))
+        ValidationJob(case.quickly(), variant.parameters, min(case.seeds, _SEEDS))
         for variant in VARIANTS
         for case in CASES
     ]

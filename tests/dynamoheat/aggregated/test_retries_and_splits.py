@@ -2,14 +2,21 @@ from dataclasses import replace
 
 import pytest
 
-from dynamoheat import ModelParameters, ProvisionedThroughput, TableSettings
-from dynamoheat.aggregated import AggregatedHeat, Entries, Keys, Reads, Sorts, Writes
+from dynamoheat import ModelParameters, TableSettings, ThroughputSettings
+from dynamoheat.aggregated import (
+    AggregatedHeat,
+    IndexEntries,
+    KeyDistribution,
+    Reads,
+    SortKeyPattern,
+    Writes,
+)
 from dynamoheat.partitions import position
 from tests.dynamoheat.traffic import INDEX, TABLE, settings
 
 WIDE = 40_000.0  # write units a second: forty partitions
-ANY = Writes(TABLE, Keys.everywhere())
-HOT = Writes(TABLE, Keys.one("hot"))
+ANY = Writes(TABLE, KeyDistribution.everywhere())
+HOT = Writes(TABLE, KeyDistribution.one("hot"))
 
 
 def model(
@@ -22,7 +29,7 @@ def model(
 
 def test_what_is_retried_gets_through_later_and_nothing_else_is_kept() -> None:
     heat = model(settings(maximum_write=100))
-    retried, lost = Writes(TABLE, Keys.everywhere(), retried=True), ANY
+    retried, lost = Writes(TABLE, KeyDistribution.everywhere(), retried=True), ANY
     heat.offer({})
     outcome = heat.offer({retried: 400.0, lost: 400.0})
     assert outcome.by_traffic[retried].accepted == pytest.approx(100)
@@ -35,7 +42,7 @@ def test_what_is_retried_gets_through_later_and_nothing_else_is_kept() -> None:
 
 def test_what_waits_for_a_partition_waits_for_its_children_after_a_split() -> None:
     heat = model(settings(), replace(ModelParameters(), on_demand_partitions=1))
-    retried = Writes(TABLE, Keys.one("hot"), retried=True)
+    retried = Writes(TABLE, KeyDistribution.one("hot"), retried=True)
     heat.offer({retried: 5_000.0})
     waiting = heat.waiting(retried)
     partitions = heat.resource(TABLE).partitions
@@ -46,10 +53,10 @@ def test_what_waits_for_a_partition_waits_for_its_children_after_a_split() -> No
 
 
 def test_what_waits_for_a_table_that_is_deleted_is_lost() -> None:
-    heat = model(settings(index=ProvisionedThroughput()))
-    writes = Writes(TABLE, Keys.everywhere(), retried=True)
-    reads = Reads(TABLE, Keys.one("hot"), index=INDEX, retried=True)
-    entries = Writes(TABLE, HOT.keys, {INDEX: Entries(HOT.keys)}, retried=True)
+    heat = model(settings(index=ThroughputSettings()))
+    writes = Writes(TABLE, KeyDistribution.everywhere(), retried=True)
+    reads = Reads(TABLE, KeyDistribution.one("hot"), index=INDEX, retried=True)
+    entries = Writes(TABLE, HOT.keys, {INDEX: IndexEntries(HOT.keys)}, retried=True)
     heat.offer({writes: 50_000.0, reads: 50_000.0, entries: 50_000.0})
     heat.update_table(settings())
     assert heat.waiting(writes) > heat.waiting(reads) == heat.waiting(entries) == 0
@@ -61,13 +68,13 @@ def test_what_waits_for_a_table_that_is_deleted_is_lost() -> None:
 @pytest.mark.parametrize(
     ("keys", "splits"),
     [
-        (Keys.one("hot", Sorts.SPREAD), True),
-        (Keys.one("hot", Sorts.GROWING), False),
-        (Keys.one("hot", Sorts.ONE), False),
-        (Keys.arc(0.0, 0.01), True),
+        (KeyDistribution.one("hot", SortKeyPattern.SPREAD), True),
+        (KeyDistribution.one("hot", SortKeyPattern.GROWING), False),
+        (KeyDistribution.one("hot", SortKeyPattern.ONE), False),
+        (KeyDistribution.arc(0.0, 0.01), True),
     ],
 )
-def test_heat_splits_what_a_cut_can_divide(keys: Keys, splits: bool) -> None:
+def test_heat_splits_what_a_cut_can_divide(keys: KeyDistribution, splits: bool) -> None:
     heat = model(settings(warm_write=WIDE), step=10)
     traffic = Writes(TABLE, keys)
     for _ in range(360):
@@ -80,7 +87,7 @@ def test_heat_splits_what_a_cut_can_divide(keys: Keys, splits: bool) -> None:
 def test_the_cut_of_an_arc_follows_its_traffic_not_the_middle_of_the_partition() -> None:
     heat = model(settings(warm_write=WIDE), step=10)
     for _ in range(120):
-        heat.offer({Writes(TABLE, Keys.arc(0.0, 0.01)): 1_500.0})
+        heat.offer({Writes(TABLE, KeyDistribution.arc(0.0, 0.01)): 1_500.0})
     first = heat.resource(TABLE).splits[0].cut[0] / 2**64
     assert first == pytest.approx(0.005, abs=0.001)
 

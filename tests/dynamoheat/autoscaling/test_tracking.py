@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat.autoscaling import ScalingPolicy, Tracker
+from dynamoheat.autoscaling import CapacityTracker, TargetTrackingPolicy
 
-POLICY = ScalingPolicy(minimum=5, maximum=10_000)
+POLICY = TargetTrackingPolicy(minimum=5, maximum=10_000)
 CONSUMED = st.lists(st.floats(0, 20_000), min_size=1, max_size=120)
 
 
 def followed(
-    consumed: Sequence[float], provisioned: float = 100.0, policy: ScalingPolicy = POLICY
+    consumed: Sequence[float], provisioned: float = 100.0, policy: TargetTrackingPolicy = POLICY
 ) -> list[float]:
     """Return the capacity after each minute."""
-    tracker, capacities = Tracker(policy), []
+    tracker, capacities = CapacityTracker(policy), []
     for minute, figure in enumerate(consumed):
         provisioned = tracker.minute(figure, provisioned, 60.0 * (minute + 1))
         capacities.append(provisioned)

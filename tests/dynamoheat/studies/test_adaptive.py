@@ -5,10 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat.studies.generations import Ask, Assumptions, Neighbours, Opening, StorageTable
-from dynamoheat.studies.generations.boosts import PartitionDemand, boosts
+from dynamoheat.studies.generations import (
+    DesignAssumptions,
+    ItemRequest,
+    Neighbours,
+    NewTable,
+    StorageTable,
+)
+from dynamoheat.studies.generations.storage import PartitionDemand, next_boosts
 
-ASSUMED = Assumptions(neighbours=(Neighbours(0, 0),))
+ASSUMED = DesignAssumptions(neighbours=(Neighbours(0, 0),))
 RATES = st.floats(0, 1_000)
 DEMANDS = st.lists(
     st.builds(
@@ -36,18 +42,18 @@ def minutes(
             for key, rate in rates.items():
                 for n in range(int(rate // 4)):
                     at = now + 4 * n / rate
-                    done[key] += 4 * tried.put(Ask(key, str(at), 4.0), at)
+                    done[key] += 4 * tried.put(ItemRequest(key, str(at), 4.0), at)
         tried.advance(start + 60 * (minute + 1))
         passed.append({key: units / 60 for key, units in done.items()})
     return passed
 
 
 def four(
-    *, adapts: bool, bursts: bool = True, assumed: Assumptions = ASSUMED
+    *, adapts: bool, bursts: bool = True, assumed: DesignAssumptions = ASSUMED
 ) -> tuple[StorageTable, dict[str, float]]:
     """The developer guide's table: 400 W over four partitions, which want 50, 50, 50 and 150."""
     tried = StorageTable(
-        Opening(read=0, write=400, stored_bytes=31e9),
+        NewTable(read=0, write=400, stored_bytes=31e9),
         bursts=bursts,
         adapts=adapts,
         assumed=assumed,
@@ -128,7 +134,7 @@ def test_a_boost_is_no_larger_than_the_room_on_any_node() -> None:
 def test_boosts_stay_within_the_partitions_limit_and_what_the_table_left_unused(
     demands: list[PartitionDemand], provisioned: float
 ) -> None:
-    after = boosts(demands, provisioned, 1_000.0, ASSUMED)
+    after = next_boosts(demands, provisioned, 1_000.0, ASSUMED)
     assert all(0 <= boost <= 900 + 1e-6 for boost in after)
     raised = sum(max(new - old.boost, 0) for new, old in zip(after, demands, strict=True))
     unused = provisioned - sum(demand.consumed for demand in demands)
@@ -140,7 +146,7 @@ def test_a_table_that_consumes_more_than_it_has_loses_boosts_and_gains_none(
     demands: list[PartitionDemand],
 ) -> None:
     consumed = sum(demand.consumed for demand in demands)
-    after = boosts(demands, consumed / 2 - 1, 1_000.0, ASSUMED) if consumed > 2 else []
+    after = next_boosts(demands, consumed / 2 - 1, 1_000.0, ASSUMED) if consumed > 2 else []
     assert all(new <= old.boost for new, old in zip(after, demands, strict=False))
 
 
@@ -158,5 +164,5 @@ def test_a_steady_demand_is_met_up_to_the_partitions_limit(
             boost=boost,
             throttled_for=throttled_for,
         )
-        (boost,) = boosts([demand], 3_000.0, 1_000.0, ASSUMED)
+        (boost,) = next_boosts([demand], 3_000.0, 1_000.0, ASSUMED)
     assert 100 + boost == pytest.approx(min(wanted, 1_000), rel=1e-3)

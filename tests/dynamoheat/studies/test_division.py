@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamoheat.studies.generations import (
-    Opening,
+    NewTable,
     StorageTable,
     equal_shares,
     initial_partitions,
@@ -51,7 +51,7 @@ def test_throughput_is_divided_equally(
 
 
 def table(write: float, read: float = 0.0, stored_bytes: float = 0.0) -> StorageTable:
-    opening = Opening(read=read, write=write, stored_bytes=stored_bytes)
+    opening = NewTable(read=read, write=write, stored_bytes=stored_bytes)
     return StorageTable(opening, bursts=False, adapts=False)
 
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat.buckets import TokenBucket
-from dynamoheat.studies.generations import Assumptions, GlobalAdmission
+from dynamoheat.limits import TokenBucket
+from dynamoheat.studies.generations import DesignAssumptions, GlobalAdmission
 
-ASSUMED = Assumptions()
+ASSUMED = DesignAssumptions()
 
 
 def offered(

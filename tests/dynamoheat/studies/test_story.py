@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from dynamoheat.studies.generations import Generation, run
-from dynamoheat.studies.generations.report import SHOWN, WHY, report
-from dynamoheat.studies.generations.running import SAMPLE_SECONDS
+from dynamoheat.studies.generations.runs import (
+    EXPLANATIONS,
+    REPORTED_PHASES,
+    SAMPLE_SECONDS,
+    report,
+)
 from dynamoheat.studies.generations.workload import SKEWED
 from tests.dynamoheat.studies.runs import GROUP, ran, ran_all
 
@@ -111,8 +115,8 @@ def test_the_documentation_shows_what_the_command_prints() -> None:
 
 
 def test_each_generation_has_its_sentence_and_each_phase_its_column() -> None:
-    assert set(WHY) == set(Generation)
-    assert set(SHOWN) | {"calm"} == {phase.name for phase in SKEWED.phases}
+    assert set(EXPLANATIONS) == set(Generation)
+    assert set(REPORTED_PHASES) | {"calm"} == {phase.name for phase in SKEWED.phases}
 
 
 def test_equal_seeds_give_equal_runs() -> None:

@@ -1,23 +1,74 @@
-"""Limits on a whole table or index: provisioned throughput with burst, or on-demand's peaks and maxima.
-
-One bucket a limit stands for all of DynamoDB's request routers together, as global admission control
-would have it if it were told of every token at once. Adaptive capacity needs no code: no partition has an
-equal share to stay in, each may use the table's tokens up to its own limit.
-"""
+"""Rate limits: token buckets, and the limits on a whole table or index."""
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Final
 
-from dynamoheat.buckets import TokenBucket
 from dynamoheat.parameters import ModelParameters
 from dynamoheat.reasons import ThrottleCause
-from dynamoheat.settings import ProvisionedThroughput
+from dynamoheat.settings import ThroughputSettings
 
-__all__ = ["Limit", "Peak", "Rates"]
+__all__ = ["PeakRate", "RateLimit", "ThroughputLimits", "TokenBucket"]
+
+_ROUNDING: Final = 1e-6  # tokens; a refill in many small steps must not lose a unit to rounding
+
+
+class TokenBucket:
+    """Tokens that refill at `rate` a second up to `depth`, and may be owed (below zero).
+
+    Callers refill before they look: `fill(now)`. A clock that steps back refills nothing.
+    """
+
+    __slots__ = ("at", "depth", "rate", "tokens")
+
+    def __init__(self, rate: float, depth: float, tokens: float, now: float) -> None:
+        self.rate = rate
+        self.depth = depth
+        self.tokens = tokens
+        self.at = now
+
+    def fill(self, now: float) -> float:
+        """Refill up to `now` and return the tokens."""
+        if now > self.at:
+            tokens = self.tokens + (now - self.at) * self.rate
+            self.tokens = tokens if tokens < self.depth else self.depth  # noqa: FURB136  # min() is slower
+            self.at = now
+        return self.tokens
+
+    def pour(self, start: float, end: float) -> float:
+        """Refill up to `end`, from `start` on past the depth, and return the tokens.
+
+        That is what can be taken at an even rate over the time between; `level` ends it.
+        """
+        self.fill(start)
+        if end > self.at:
+            self.tokens += (end - self.at) * self.rate
+            self.at = end
+        return self.tokens
+
+    def level(self) -> None:
+        """Lose what is above the depth."""
+        self.tokens = min(self.tokens, self.depth)
+
+    def holds(self, units: float, *, whole: bool) -> bool:
+        """Say whether `units` may be taken.
+
+        With `whole` they are one request: one larger than the bucket passes when the bucket is full and
+        leaves a debt, or it could never pass.
+        """
+        wanted = min(units, self.depth) if whole else units
+        return self.tokens + _ROUNDING >= wanted
+
+    def reshape(self, rate: float, depth: float, now: float) -> None:
+        """Change the limits from `now` on; tokens above the new depth are lost."""
+        self.fill(now)
+        self.rate = rate
+        self.depth = depth
+        self.tokens = min(self.tokens, depth)
 
 
 @dataclass(slots=True)
-class Limit:
+class RateLimit:
     """A rate, and what it is called when it is exceeded."""
 
     cause: ThrottleCause
@@ -25,7 +76,7 @@ class Limit:
 
 
 @dataclass(slots=True)
-class Peak:
+class PeakRate:
     """The highest rate ever consumed, and those that are too new to count as previous."""
 
     previous: float = 0.0
@@ -43,13 +94,13 @@ class Peak:
         return self.previous
 
 
-class Rates:
+class ThroughputLimits:
     """The limits of one resource for one kind of operation (write or read), in the order of admission."""
 
     def __init__(
         self,
         write: bool,
-        throughput: ProvisionedThroughput,
+        throughput: ThroughputSettings,
         provisioned: bool,
         limits: ModelParameters,
         now: float,
@@ -57,20 +108,20 @@ class Rates:
         self._limits = limits
         self._per_partition = limits.partition_wcu if write else limits.partition_rcu
         self._write = write
-        self.peak = Peak()
+        self.peak = PeakRate()
         self.warm = 0.0  # never decreases
-        self.limits: list[Limit] = []
+        self.limits: list[RateLimit] = []
         self.change(throughput, provisioned, now, fresh=True)
 
     def change(
         self,
-        throughput: ProvisionedThroughput,
+        throughput: ThroughputSettings,
         provisioned: bool,
         now: float,
         *,
         fresh: bool = False,
     ) -> None:
-        """Take new settings. Rates that stay keep their tokens; warm throughput never decreases."""
+        """Take new settings. ThroughputLimits that stay keep their tokens; warm throughput never decreases."""
         figure = throughput.provisioned_write if self._write else throughput.provisioned_read
         self.provisioned = _first(figure, 1.0) if provisioned else 0.0
         self.maximum = throughput.maximum_write if self._write else throughput.maximum_read
@@ -79,7 +130,7 @@ class Rates:
         self.warm = max(self.warm, _first(warm, 0.0), initial, self.provisioned)
         before = {limit.cause: limit.bucket for limit in self.limits}
         self.limits = [
-            Limit(cause, self._bucket(before.get(cause), rate, seconds, now, fresh=fresh))
+            RateLimit(cause, self._bucket(before.get(cause), rate, seconds, now, fresh=fresh))
             for cause, rate, seconds in self._wanted(provisioned)
         ]
 

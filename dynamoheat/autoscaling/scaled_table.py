@@ -4,19 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import floor
 
-from dynamoheat.autoscaling.decreases import Decreases
-from dynamoheat.autoscaling.tracking import ScalingPolicy, Tracker
+from dynamoheat.autoscaling.tracking import CapacityTracker, DecreaseQuota, TargetTrackingPolicy
 from dynamoheat.model import Heat
-from dynamoheat.settings import ProvisionedThroughput, TableSettings
+from dynamoheat.settings import TableSettings, ThroughputSettings
 
-__all__ = ["Change", "ScaledTable"]
+__all__ = ["AutoScalingChange", "ScaledTable"]
 
 Dimension = tuple[str | None, bool]
 """An index's name, or None for the table, and whether it is about writes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AutoScalingChange:
     """A change that was decided; it takes effect after the delay."""
 
     at: float
@@ -37,7 +36,7 @@ class ScaledTable:
         self,
         heat: Heat,
         table: str,
-        policies: Mapping[Dimension, ScalingPolicy],
+        policies: Mapping[Dimension, TargetTrackingPolicy],
         *,
         delay: float = 0.0,
     ) -> None:
@@ -45,11 +44,13 @@ class ScaledTable:
         self._table = table
         self._minute = heat.parameters.metric_period_seconds
         self._delay = delay
-        self._trackers = {dimension: Tracker(policy) for dimension, policy in policies.items()}
-        self._decreases = {index: Decreases(60 * self._minute) for index, _ in policies}
+        self._trackers = {
+            dimension: CapacityTracker(policy) for dimension, policy in policies.items()
+        }
+        self._decreases = {index: DecreaseQuota(60 * self._minute) for index, _ in policies}
         self._pending: dict[Dimension, tuple[float, float]] = {}  # capacity, and from when on
         self._closed: float | None = None
-        self.changes: list[Change] = []
+        self.changes: list[AutoScalingChange] = []
         self.refused = 0  # decisions to lower a capacity that the limits on decreases forbade
 
     def advance(self, now: float) -> None:
@@ -63,7 +64,9 @@ class ScaledTable:
             for minute in range(round((end - closed) / self._minute)):
                 self._decide(dimension, tracker, closed + minute * self._minute, now)
 
-    def _decide(self, dimension: Dimension, tracker: Tracker, start: float, now: float) -> None:
+    def _decide(
+        self, dimension: Dimension, tracker: CapacityTracker, start: float, now: float
+    ) -> None:
         index, write = dimension
         consumed = self._consumed(dimension, start)
         if dimension in self._pending:  # a table that is being updated takes no other update
@@ -74,11 +77,11 @@ class ScaledTable:
         if after < before and not self._may_fall(index, tracker, now):
             return
         if after != before:
-            self.changes.append(Change(now, index, write, before, after))
+            self.changes.append(AutoScalingChange(now, index, write, before, after))
             self._pending[dimension] = (after, now + self._delay)
             self._carry_out(now)
 
-    def _may_fall(self, index: str | None, tracker: Tracker, now: float) -> bool:
+    def _may_fall(self, index: str | None, tracker: CapacityTracker, now: float) -> bool:
         decreases = self._decreases[index]
         if decreases.allowed(now):
             decreases.record(now)
@@ -110,7 +113,7 @@ class ScaledTable:
             self._heat.update_table(_changed(settings, dimension, capacity), now)
 
 
-def _throughput(settings: TableSettings, index: str | None) -> ProvisionedThroughput:
+def _throughput(settings: TableSettings, index: str | None) -> ThroughputSettings:
     if index is None:
         return settings.throughput
     return next(each.throughput for each in settings.indexes if each.name == index)

@@ -1,7 +1,7 @@
-"""Running a workload on a generation, and what is kept of it: by phase, and by minute and partition."""
+"""Runs"""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,10 +9,61 @@ from dynamoheat.partitions import Position
 from dynamoheat.studies.generations.generation import Generation, GenerationTable, open_table
 from dynamoheat.studies.generations.workload import OPENING, SKEWED, Workload
 
-__all__ = ["SAMPLE_SECONDS", "PartitionSample", "PhaseTally", "Run", "run", "run_all"]
+__all__ = [
+    "EXPLANATIONS",
+    "REPORTED_PHASES",
+    "SAMPLE_SECONDS",
+    "GenerationRun",
+    "PartitionSample",
+    "PhaseTally",
+    "report",
+    "run",
+    "run_all",
+]
 
 SAMPLE_SECONDS: Final = 60.0
 """How often a run's rates are noted."""
+
+
+REPORTED_PHASES: Final = (
+    "even",
+    "spike",
+    "hot key",
+    "hot key moves",
+    "hot range",
+    "above provisioned",
+    "one time series",
+)
+"""The phases that are told apart; calm ones throttle nowhere."""
+
+
+EXPLANATIONS: Final = {
+    Generation.EQUAL_DIVISION: (
+        "carries an even load to the unit. A hot partition throttles at its share, 400 since the split"
+        " for size, while the table has 3,200."
+    ),
+    Generation.BURSTING: (
+        "cured the spike: it lives on what its partition had left unused. A key that stays hot has"
+        " spent that within minutes."
+    ),
+    Generation.ADAPTIVE_CAPACITY: (
+        "cured the key that stays hot, but only after five minutes of throttling, and again five"
+        " minutes when the heat moves."
+    ),
+    Generation.GLOBAL_ADMISSION: (
+        "cured the waiting: any partition takes what the table has, at once, up to its own 1,000."
+        " A range that wants more than that throttles."
+    ),
+    Generation.SPLIT_FOR_CONSUMPTION: (
+        "cured the hot range, some minutes late: it is split where its traffic is. What exceeds the"
+        " table's provisioned throughput still throttles."
+    ),
+    Generation.ON_DEMAND: (
+        "cured the provisioned limit: twice the earlier peak passes at once. One time series still"
+        " gets one partition: only more partition keys help it."
+    ),
+}
+"""A sentence or two on each step; tests hold them to the figures."""
 
 
 @dataclass(slots=True)
@@ -50,7 +101,7 @@ class PartitionSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class GenerationRun:
     """What a generation made of a workload."""
 
     generation: Generation
@@ -101,10 +152,10 @@ def run(
     *,
     seed: int = 0,
     table: GenerationTable | None = None,
-) -> Run:
+) -> GenerationRun:
     """Offer a workload to a new table (or to `table`); equal seeds give equal results."""
     table = table or open_table(generation, OPENING, seed=seed)
-    result = Run(generation, workload, tuple(PhaseTally() for _ in workload.phases))
+    result = GenerationRun(generation, workload, tuple(PhaseTally() for _ in workload.phases))
     sample = _sample(0.0, table)
     for at, phase, ask in workload.events(seed):
         if at >= sample.at + SAMPLE_SECONDS:
@@ -123,8 +174,10 @@ def run(
     return result
 
 
-def run_all(generations: Iterable[Generation] = Generation, *, seed: int = 0) -> list[Run]:
-    """Run the skewed workload on each generation."""
+def run_all(
+    generations: Iterable[Generation] = Generation, *, seed: int = 0
+) -> list[GenerationRun]:
+    """GenerationRun the skewed workload on each generation."""
     return [run(generation, seed=seed) for generation in generations]
 
 
@@ -132,3 +185,29 @@ def _sample(at: float, table: GenerationTable) -> PartitionSample:
     return PartitionSample(
         at, PhaseTally(), {partition.low: PhaseTally() for partition in table.partitions}
     )
+
+
+def report(runs: Sequence[GenerationRun]) -> str:
+    """Return a Markdown table of accepted and throttled units, then the sentences."""
+    rows = [["design", "accepted", "throttled", *REPORTED_PHASES], *map(_cells, runs)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    lines = [_line(cells, widths) for cells in (rows[0], rule, *rows[1:])]
+    lines += ["", *(f"- **{run.generation.value}** {EXPLANATIONS[run.generation]}" for run in runs)]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(run: GenerationRun) -> list[str]:
+    total = run.total
+    return [
+        f"{list(Generation).index(run.generation) + 1} {run.generation.value}",
+        f"{total.accepted / 1e6:.2f} M",
+        f"{total.throttled / 1e6:.2f} M",
+        *(f"{run.phase(name).share_throttled:.1%}" for name in REPORTED_PHASES),
+    ]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    name, *figures = zip(cells, widths, strict=True)
+    padded = [name[0].ljust(name[1]), *(cell.rjust(width) for cell, width in figures)]
+    return f"| {' | '.join(padded)} |"

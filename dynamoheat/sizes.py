@@ -1,8 +1,4 @@
-"""Sizes of items in DynamoDB's JSON, by the rules of the developer guide (CapacityUnitCalculations).
-
-An attribute costs the UTF-8 bytes of its name plus its value. Storage bills 100 bytes an item on top;
-capacity units don't, so neither do these functions.
-"""
+"""Sizes of items and pages, and the capacity units that they cost."""
 
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
@@ -10,20 +6,64 @@ from decimal import Context, Decimal
 from typing import Any, Final
 
 __all__ = [
+    "EVENTUAL",
+    "STRONG",
+    "TRANSACTIONAL",
     "Item",
     "attributes_bytes",
-    "comparable",
+    "index_write_units",
     "item_bytes",
     "key_text",
     "number_bytes",
+    "read_units",
+    "sortable_value",
     "value_bytes",
+    "write_units",
 ]
 
+EVENTUAL: Final = 0.5
+
+
+STRONG: Final = 1.0
+
+
+TRANSACTIONAL: Final = 2.0
+
+
 Value = Mapping[str, Any]
+
+
 Item = Mapping[str, Value]
 
+
 _LONGEST_NUMBER: Final = 21
+
+
 _EXACT: Final = Context(prec=64)  # numbers have up to 38 digits; the default context rounds to 28
+
+
+def read_units(size: int, consistency: float) -> float:
+    """Return the units of reading `size` bytes: an item, or a whole page of a query or scan.
+
+    Nothing found costs as much as the least item. `consistency` is EVENTUAL, STRONG or TRANSACTIONAL.
+    """
+    return (-(-size // 4096) or 1) * consistency
+
+
+def write_units(before: int, after: int = 0) -> float:
+    """Return the units of writing an item: the larger of its sizes before and after (0: absent)."""
+    return float(-(-(max(after, before)) // 1024) or 1)
+
+
+def index_write_units(before: int | None, after: int | None, *, moved: bool) -> float:
+    """Return the units of an index entry that changes: it appears, disappears, moves or changes in place.
+
+    Sizes are the entry's own, None where the item is not in the index. An entry that a write leaves as
+    it was costs nothing: don't ask.
+    """
+    if before is None or after is None:
+        return 0.0 if before is after else write_units(before or 0, after or 0)
+    return write_units(before) + write_units(after) if moved else write_units(before, after)
 
 
 def item_bytes(item: Item) -> int:
@@ -79,7 +119,7 @@ def key_text(value: Value) -> str:
     return str(_EXACT.normalize(Decimal(value["N"]))) if "N" in value else str(value["B"])
 
 
-def comparable(value: Value) -> Any:
+def sortable_value(value: Value) -> Any:
     """Return a sort key's value as something that compares in DynamoDB's order within its type."""
     content = value.get("S")
     if content is not None:

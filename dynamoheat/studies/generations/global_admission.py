@@ -1,0 +1,145 @@
+"""GAC"""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from math import inf
+from typing import Final
+
+from dynamoheat.limits import TokenBucket
+from dynamoheat.model import Heat
+from dynamoheat.partitions import Partitions
+from dynamoheat.settings import Key, TableSettings, ThroughputSettings
+from dynamoheat.studies.generations.assumptions import DesignAssumptions, ItemRequest, NewTable
+
+__all__ = ["GlobalAdmission", "HeatTable"]
+
+_NAME: Final = "table"
+
+
+_KEY_BYTES: Final = 512  # of a kilobyte's 1,024, left for names and keys
+
+
+@dataclass(slots=True)
+class _Router:
+    tokens: float = 0.0
+    expires: float = float("-inf")
+    reported: float = 0.0  # units a second that it was asked for, when it last asked the centre
+    wanted: float = 0.0  # units since then
+    since: float = float("-inf")
+    may_ask: float = float("-inf")
+
+    def left(self, now: float) -> float:
+        return self.tokens if now < self.expires else 0.0
+
+
+class GlobalAdmission:
+    """Routers in front of one table's bucket of throughput.
+
+    The bucket pays when a request is admitted, not when tokens are handed out; what is handed out and
+    not yet expired is kept back for its router. So all routers together never admit more than it holds,
+    and nothing is lost with tokens that expire.
+    """
+
+    def __init__(self, centre: TokenBucket, assumed: DesignAssumptions) -> None:
+        self._centre = centre
+        self._assumed = assumed
+        self._routers = [_Router() for _ in range(assumed.routers)]
+
+    def admits(self, router: int, units: float, now: float) -> bool:
+        """Say whether a router has tokens for a request, having asked for more if it must."""
+        local = self._routers[router % len(self._routers)]
+        local.wanted += units
+        if local.left(now) < units and now >= local.may_ask:
+            self._replenish(local, units, now)
+        return local.left(now) >= units
+
+    def spend(self, router: int, units: float) -> None:
+        """Take the tokens of a request that its partition admitted too. The centre's are taken elsewhere."""
+        self._routers[router % len(self._routers)].tokens -= units
+
+    def outstanding(self, now: float) -> float:
+        """Return the tokens that routers hold."""
+        return sum(router.left(now) for router in self._routers)
+
+    def _replenish(self, local: _Router, units: float, now: float) -> None:
+        self._report(local, now)
+        asked = max(local.reported * self._assumed.router_interval, units)
+        local.tokens = 0.0
+        available = self._centre.fill(now) - self.outstanding(now)
+        local.tokens = max(0.0, min(asked, available * self._share(local, now)))
+        local.expires = now + self._assumed.token_lifetime
+        if local.tokens < asked:
+            local.may_ask = now + self._assumed.router_interval
+
+    def _report(self, local: _Router, now: float) -> None:
+        elapsed = min(max(now - local.since, 1.0), self._assumed.token_lifetime)
+        local.reported = local.wanted / elapsed
+        local.wanted, local.since = 0.0, now
+
+    def _share(self, local: _Router, now: float) -> float:
+        """Return a router's part of the consumption that the centre has lately been told of."""
+        heard_since = now - self._assumed.token_lifetime
+        lately = sum(each.reported for each in self._routers if each.since >= heard_since)
+        return local.reported / lately
+
+
+class HeatTable:
+    """One table in a `Heat`. `splits` and `on_demand` are what the last two designs added."""
+
+    def __init__(
+        self,
+        opening: NewTable,
+        *,
+        splits: bool,
+        on_demand: bool,
+        assumed: DesignAssumptions | None = None,
+        seed: int = 0,
+    ) -> None:
+        assumed = assumed or DesignAssumptions()
+        limits = assumed.limits
+        self.heat = Heat(limits if splits else replace(limits, split_threshold=inf), seed=seed)
+        self.heat.create_table(_settings(opening, on_demand=on_demand), opening.now)
+        resource = self.heat.resource(_NAME)
+        for partition in resource.partitions:
+            partition.bytes = opening.stored_bytes / len(resource.partitions)
+        self.routers: GlobalAdmission | None = None
+        if not on_demand:
+            self.routers = GlobalAdmission(resource.writes.limits[0].bucket, assumed)
+
+    @property
+    def partitions(self) -> Partitions:
+        """The table's partitions as they are."""
+        return self.heat.resource(_NAME).partitions
+
+    def put(self, ask: ItemRequest, now: float) -> bool:
+        """Admit a write or refuse it whole."""
+        if self.routers and not self.routers.admits(ask.router, ask.units, now):
+            return False
+        admitted = not self.heat.admit("PutItem", _put(ask), now).throttles
+        if admitted and self.routers:
+            self.routers.spend(ask.router, ask.units)
+        return admitted
+
+    def advance(self, now: float) -> None:
+        """Nothing: the model advances with its requests."""
+
+
+def _settings(opening: NewTable, *, on_demand: bool) -> TableSettings:
+    rates = ThroughputSettings(provisioned_read=opening.read, provisioned_write=opening.write)
+    return TableSettings(
+        name=_NAME,
+        key=Key("pk", "sk"),
+        provisioned=not on_demand,
+        throughput=ThroughputSettings() if on_demand else rates,
+        stored_bytes=int(opening.stored_bytes),
+    )
+
+
+def _put(ask: ItemRequest) -> dict[str, object]:
+    item = {"pk": {"S": ask.key}, "sk": {"S": ask.sort}, "pad": _pad(ask.units)}
+    return {"TableName": _NAME, "Item": item}
+
+
+@cache  # the model remembers items: they must not hold a copy each
+def _pad(units: float) -> dict[str, str]:
+    return {"S": "x" * int(units * 1024 - _KEY_BYTES)}
