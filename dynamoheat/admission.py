@@ -40,9 +40,9 @@ class Admission:
 
     operation: str
     request: Mapping[str, Any]
-    asked: RequestCost
+    cost: RequestCost
     verdicts: list[Throttle | None]  # one an item, in the request's order
-    final: list[ItemCharges] = field(default_factory=list)  # of admitted items, once settled
+    final_charges: list[ItemCharges] = field(default_factory=list)  # of admitted items, once settled
 
     @property
     def throttles(self) -> list[Throttle]:
@@ -50,26 +50,26 @@ class Admission:
         return [verdict for verdict in self.verdicts if verdict is not None]
 
     @property
-    def throttled(self) -> bool:
+    def is_rejected(self) -> bool:
         """Whether nothing got through, so that the whole request fails with an exception."""
         refused = len(self.throttles)
-        return bool(refused) and (self.asked.together or refused == len(self.verdicts))
+        return bool(refused) and (self.cost.atomic or refused == len(self.verdicts))
 
     @property
-    def admitted(self) -> list[ItemCharges]:
+    def admitted_charges(self) -> list[ItemCharges]:
         """The charges of the items that got through, as they were taken."""
-        if self.asked.together and self.throttles:
+        if self.cost.atomic and self.throttles:
             return []
         return [
             work
-            for work, verdict in zip(self.asked.works, self.verdicts, strict=True)
+            for work, verdict in zip(self.cost.item_charges, self.verdicts, strict=True)
             if verdict is None
         ]
 
     @property
-    def to_send(self) -> Mapping[str, Any]:
+    def forwarded_request(self) -> Mapping[str, Any]:
         """The request that goes on to the engine: without a batch's refused items."""
-        if self.asked.together or not self.throttles or self.operation not in _BATCHES:
+        if self.cost.atomic or not self.throttles or self.operation not in _BATCHES:
             return self.request
         return split_batch(self.request, self.verdicts)[0]
 
@@ -83,14 +83,14 @@ class Admission:
     @property
     def units(self) -> float:
         """The units that were taken, all tables and indexes together."""
-        return sum(map(total_units, self.final or self.admitted))
+        return sum(map(total_units, self.final_charges or self.admitted_charges))
 
     def consumed_capacity(self, form: str) -> list[dict[str, Any]]:
         """Return one ConsumedCapacity a table, `form` being TOTAL or INDEXES."""
         return consumed_capacity(
-            self.final or self.admitted,
+            self.final_charges or self.admitted_charges,
             form,
-            write=self.asked.write,
+            write=self.cost.is_write,
             transactional=self.operation.startswith("Transact"),
         )
 
@@ -99,9 +99,9 @@ class AdmissionController:
     """Admits works. `buffer` is how many units of updates an index may have waiting."""
 
     def __init__(self, buffer: float) -> None:
-        self._buffer = buffer
+        self._buffer_units = buffer
 
-    def writes(
+    def admit_writes(
         self, works: Sequence[ItemCharges], indexes: Iterable[Resource], now: float
     ) -> Verdicts:
         """Admit each item by itself, in order; a refused one consumes nothing anywhere.
@@ -109,11 +109,11 @@ class AdmissionController:
         `indexes` are all global indexes of the tables that are written to.
         """
         indexes = tuple(indexes)
-        if self._take_writes(list(chain.from_iterable(works)), indexes, now, whole=False) is None:
+        if self._try_writes(list(chain.from_iterable(works)), indexes, now, whole=False) is None:
             return [None] * len(works)
-        return [self._take_writes(work, indexes, now, whole=True) for work in works]
+        return [self._try_writes(work, indexes, now, whole=True) for work in works]
 
-    def writes_together(
+    def admit_write_transaction(
         self, works: Sequence[ItemCharges], indexes: Iterable[Resource], now: float
     ) -> Verdicts:
         """Admit all items or none; the first that doesn't fit beside those before it carries the reason."""
@@ -125,11 +125,11 @@ class AdmissionController:
 
         return _together(works, refusal, lambda charges: consume_writes(charges, now))
 
-    def reads(self, works: Sequence[ItemCharges], now: float) -> Verdicts:
+    def admit_reads(self, works: Sequence[ItemCharges], now: float) -> Verdicts:
         """Admit each item's read by itself, in order."""
-        return [self._take_reads(work, now) for work in works]
+        return [self._try_reads(work, now) for work in works]
 
-    def reads_together(self, works: Sequence[ItemCharges], now: float) -> Verdicts:
+    def admit_read_transaction(self, works: Sequence[ItemCharges], now: float) -> Verdicts:
         """Admit all reads or none, as `writes_together`."""
         return _together(
             works,
@@ -137,7 +137,7 @@ class AdmissionController:
             lambda charges: consume_reads(charges, now),
         )
 
-    def _take_writes(
+    def _try_writes(
         self, charges: Sequence[Charge], indexes: Sequence[Resource], now: float, *, whole: bool
     ) -> Throttle | None:
         sums = sum_by_partition(charges)
@@ -147,7 +147,7 @@ class AdmissionController:
             consume_summed_writes(charges, sums, totals, now)
         return refusal
 
-    def _take_reads(self, work: ItemCharges, now: float) -> Throttle | None:
+    def _try_reads(self, work: ItemCharges, now: float) -> Throttle | None:
         sums = sum_by_partition(work)
         refusal = _read_refusal(sums, now)
         if refusal is None:
@@ -172,13 +172,13 @@ class AdmissionController:
             (partition, entry[0])
             for partition, entry in sums.items()
             if (bucket := partition.write).fill(now) < entry[0]
-            and not bucket.holds(entry[0], whole=whole)
+            and not bucket.may_take(entry[0], whole=whole)
         ]
         lacks: Lacks = {}
         for partition, units in short:
             owner: Resource = partition.owner
             if owner.index is None:
-                partition.throttled += whole  # a batch is asked again item by item
+                partition.throttled_items += whole  # a batch is asked again item by item
                 return owner.throttle(ThrottleCause.KEY_RANGE, write=True)
             lacks[owner] = lacks.get(owner, 0.0) + _lack(partition.write, units, whole=whole)
         return self._back_pressure(totals, lacks, indexes, now, whole=whole)
@@ -194,16 +194,16 @@ class AdmissionController:
     ) -> Throttle | None:
         for index in indexes:
             units = totals[index][0] if index in totals else 0.0
-            cause = self._overflow(index, units, lacks.get(index, 0.0), now, whole=whole)
+            cause = self._overflow_cause(index, units, lacks.get(index, 0.0), now, whole=whole)
             if cause is not None:
                 return index.throttle(cause, write=True)
         return None
 
-    def _overflow(
+    def _overflow_cause(
         self, index: Resource, units: float, lack: float, now: float, *, whole: bool
     ) -> ThrottleCause | None:
         """Return what makes an index's buffer overflow by `units` more, of which partitions lack some."""
-        before = index.behind(now) if index.indebted else 0.0
+        before = index.pending_updates(now) if index.partitions_in_debt else 0.0
         cause, after = ThrottleCause.KEY_RANGE, before + lack
         for limit in index.writes.limits:
             tokens = limit.bucket.fill(now)
@@ -215,7 +215,7 @@ class AdmissionController:
         if before > 0:
             after = max(after, before + 1.0)  # no room for any update: no write at all
         # A batch passes at once only if there was room for every item of it in whatever order.
-        return cause if after > (self._buffer if whole else self._buffer - 1.0) else None
+        return cause if after > (self._buffer_units if whole else self._buffer_units - 1.0) else None
 
 
 def _read_refusal(sums: PartitionSums, now: float) -> Throttle | None:
@@ -225,9 +225,9 @@ def _read_refusal(sums: PartitionSums, now: float) -> Throttle | None:
             return resource.throttle(cause, write=False)
     for partition, (_, tokens, _) in sums.items():
         partition.read.fill(now)
-        if not partition.read.holds(tokens, whole=True):
+        if not partition.read.may_take(tokens, whole=True):
             owner: Resource = partition.owner
-            partition.throttled += 1
+            partition.throttled_items += 1
             return owner.throttle(ThrottleCause.KEY_RANGE, write=False)
     return None
 
@@ -236,7 +236,7 @@ def _short(
     rates: ThroughputLimits, units: float, now: float, *, whole: bool
 ) -> ThrottleCause | None:
     for limit in rates.limits:
-        if limit.bucket.fill(now) < units and not limit.bucket.holds(units, whole=whole):
+        if limit.bucket.fill(now) < units and not limit.bucket.may_take(units, whole=whole):
             return limit.cause
     return None
 

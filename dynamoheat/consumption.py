@@ -34,7 +34,7 @@ class IndexTarget:
 
     resource: Resource
     name: str | None  # None: the table
-    local: bool = False
+    is_local: bool = False
 
 
 Charge = tuple[IndexTarget, Partition, float, str, Any, float]
@@ -101,7 +101,7 @@ def difference(old: Iterable[ItemCharges], new: Iterable[ItemCharges]) -> list[C
 
 
 def _today(arm: IndexTarget, partition: Partition, key: str, sort: Any) -> Partition:
-    if not partition.retired:
+    if not partition.is_split:
         return partition
     partitions = arm.resource.partitions
     return partitions.at((sort,)) if key == SCAN else partitions.find(key, sort)
@@ -138,19 +138,19 @@ def consume_summed_writes(
         bucket = partition.write
         bucket.tokens -= units
         if bucket.tokens < 0 and partition.owner.index is not None:
-            partition.owner.indebted[partition] = None
+            partition.owner.partitions_in_debt[partition] = None
         partition.write_units += units
         partition.bytes += growth
-        observed = partition.observed
-        observed.credit += units
-        if observed.credit >= observed.stride:
+        observed = partition.traffic_sample
+        observed.pending_units += units
+        if observed.pending_units >= observed.stride:
             _observe(partition, units, charges)
     for resource, (units, items) in totals.items():
         for limit in resource.writes.limits:
             limit.bucket.tokens -= units
         resource.meter.advance(now)
-        resource.meter.consume_write(units, int(items))
-        if resource.insights.accessed:
+        resource.meter.count_writes(units, int(items))
+        if resource.insights.counts_accessed_keys:
             _count_accessed(resource, charges, 3.0, now)
 
 
@@ -163,17 +163,17 @@ def consume_summed_reads(
     """
     for partition, (units, tokens, _) in sums.items():
         partition.read.tokens -= tokens
-        partition.read_tokens += tokens
+        partition.tokens_read += tokens
         partition.consumed_read += units
-        partition.observed.credit += units
-        if partition.observed.credit >= partition.observed.stride:
+        partition.traffic_sample.pending_units += units
+        if partition.traffic_sample.pending_units >= partition.traffic_sample.stride:
             _observe(partition, units, charges)
     for resource, (units, items) in totals.items():
         for limit in resource.reads.limits:
             limit.bucket.tokens -= units
         resource.meter.advance(now)
-        resource.meter.consume_read(units, int(items))
-        if resource.insights.accessed:
+        resource.meter.count_reads(units, int(items))
+        if resource.insights.counts_accessed_keys:
             _count_accessed(resource, charges, 1.0, now)
 
 
@@ -186,8 +186,8 @@ def _fill(sums: PartitionSums, now: float) -> None:
 
 def _observe(partition: Partition, units: float, charges: Iterable[Charge]) -> None:
     """Sample the key whose units complete the sample's stride: evenly by units, not by request."""
-    observed = partition.observed
-    credit = observed.credit - units
+    observed = partition.traffic_sample
+    credit = observed.pending_units - units
     for _, where, some, key, sort, _ in charges:
         if where is partition:
             credit += some
@@ -201,7 +201,7 @@ def _count_accessed(
 ) -> None:
     for arm, _, units, key, sort, _ in charges:
         if arm.resource is resource and key != SCAN:
-            resource.insights.consumed(key, _text(sort), units * weight, now)
+            resource.insights.count_consumed(key, _text(sort), units * weight, now)
 
 
 def _text(sort: object) -> str | None:
@@ -244,7 +244,7 @@ def _table_shape(
         indexes = {
             arm.name: _units_shape(units, kind)
             for arm, units in arms.items()
-            if arm.name is not None and arm.local is local
+            if arm.name is not None and arm.is_local is local
         }
         if indexes:
             shape[group] = indexes

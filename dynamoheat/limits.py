@@ -19,38 +19,38 @@ class TokenBucket:
     Callers refill before they look: `fill(now)`. A clock that steps back refills nothing.
     """
 
-    __slots__ = ("at", "depth", "rate", "tokens")
+    __slots__ = ("filled_at", "depth", "rate", "tokens")
 
     def __init__(self, rate: float, depth: float, tokens: float, now: float) -> None:
         self.rate = rate
         self.depth = depth
         self.tokens = tokens
-        self.at = now
+        self.filled_at = now
 
     def fill(self, now: float) -> float:
         """Refill up to `now` and return the tokens."""
-        if now > self.at:
-            tokens = self.tokens + (now - self.at) * self.rate
+        if now > self.filled_at:
+            tokens = self.tokens + (now - self.filled_at) * self.rate
             self.tokens = tokens if tokens < self.depth else self.depth  # noqa: FURB136  # min() is slower
-            self.at = now
+            self.filled_at = now
         return self.tokens
 
-    def pour(self, start: float, end: float) -> float:
+    def fill_over(self, start: float, end: float) -> float:
         """Refill up to `end`, from `start` on past the depth, and return the tokens.
 
         That is what can be taken at an even rate over the time between; `level` ends it.
         """
         self.fill(start)
-        if end > self.at:
-            self.tokens += (end - self.at) * self.rate
-            self.at = end
+        if end > self.filled_at:
+            self.tokens += (end - self.filled_at) * self.rate
+            self.filled_at = end
         return self.tokens
 
-    def level(self) -> None:
+    def trim(self) -> None:
         """Lose what is above the depth."""
         self.tokens = min(self.tokens, self.depth)
 
-    def holds(self, units: float, *, whole: bool) -> bool:
+    def may_take(self, units: float, *, whole: bool) -> bool:
         """Say whether `units` may be taken.
 
         With `whole` they are one request: one larger than the bucket passes when the bucket is full and
@@ -59,7 +59,7 @@ class TokenBucket:
         wanted = min(units, self.depth) if whole else units
         return self.tokens + _ROUNDING >= wanted
 
-    def reshape(self, rate: float, depth: float, now: float) -> None:
+    def resize(self, rate: float, depth: float, now: float) -> None:
         """Change the limits from `now` on; tokens above the new depth are lost."""
         self.fill(now)
         self.rate = rate
@@ -82,7 +82,7 @@ class PeakRate:
     previous: float = 0.0
     recent: deque[tuple[float, float]] = field(default_factory=deque)  # when it counts, rate
 
-    def see(self, rate: float, counts_from: float) -> None:
+    def record(self, rate: float, counts_from: float) -> None:
         """Take note of a rate."""
         if rate > max([self.previous, *(seen for _, seen in self.recent)]):
             self.recent.append((counts_from, rate))
@@ -107,9 +107,9 @@ class ThroughputLimits:
     ) -> None:
         self._limits = limits
         self._per_partition = limits.partition_wcu if write else limits.partition_rcu
-        self._write = write
+        self._is_write = write
         self.peak = PeakRate()
-        self.warm = 0.0  # never decreases
+        self.warm_throughput = 0.0  # never decreases
         self.limits: list[RateLimit] = []
         self.change(throughput, provisioned, now, fresh=True)
 
@@ -122,16 +122,16 @@ class ThroughputLimits:
         fresh: bool = False,
     ) -> None:
         """Take new settings. ThroughputLimits that stay keep their tokens; warm throughput never decreases."""
-        figure = throughput.provisioned_write if self._write else throughput.provisioned_read
+        figure = throughput.provisioned_write if self._is_write else throughput.provisioned_read
         self.provisioned = _first(figure, 1.0) if provisioned else 0.0
-        self.maximum = throughput.maximum_write if self._write else throughput.maximum_read
-        warm = throughput.warm_write if self._write else throughput.warm_read
+        self.maximum = throughput.max_write if self._is_write else throughput.max_read
+        warm = throughput.warm_write if self._is_write else throughput.warm_read
         initial = 0.0 if provisioned else self._limits.on_demand_partitions * self._per_partition
-        self.warm = max(self.warm, _first(warm, 0.0), initial, self.provisioned)
+        self.warm_throughput = max(self.warm_throughput, _first(warm, 0.0), initial, self.provisioned)
         before = {limit.cause: limit.bucket for limit in self.limits}
         self.limits = [
             RateLimit(cause, self._bucket(before.get(cause), rate, seconds, now, fresh=fresh))
-            for cause, rate, seconds in self._wanted(provisioned)
+            for cause, rate, seconds in self._current_limits(provisioned)
         ]
 
     def advance(self, rate_seen: float, now: float) -> None:
@@ -139,23 +139,23 @@ class ThroughputLimits:
 
         What a full bucket let through beyond the limit is no peak.
         """
-        self.peak.see(min(rate_seen, self.warm), now + self._limits.growth_seconds)
+        self.peak.record(min(rate_seen, self.warm_throughput), now + self._limits.growth_seconds)
         previous = self.peak.advance(now)
         for limit in self.limits:
             if limit.cause is ThrottleCause.KEY_RANGE:  # only on demand is there such a limit
-                self.warm = max(self.warm, self._limits.peak_multiple * previous)
-                limit.bucket.reshape(self.warm, self.warm * self._limits.rate_bucket_seconds, now)
+                self.warm_throughput = max(self.warm_throughput, self._limits.peak_multiple * previous)
+                limit.bucket.resize(self.warm_throughput, self.warm_throughput * self._limits.rate_bucket_seconds, now)
 
-    def _wanted(self, provisioned: bool) -> list[tuple[ThrottleCause, float, float]]:
+    def _current_limits(self, provisioned: bool) -> list[tuple[ThrottleCause, float, float]]:
         if provisioned:
             return [
                 (ThrottleCause.PROVISIONED, self.provisioned, max(self._limits.burst_seconds, 1.0))
             ]
-        quota = self._limits.quota_wcu if self._write else self._limits.quota_rcu
+        quota = self._limits.quota_wcu if self._is_write else self._limits.quota_rcu
         seconds = self._limits.rate_bucket_seconds
         wanted = [
             (ThrottleCause.ACCOUNT, quota, seconds),
-            (ThrottleCause.KEY_RANGE, self.warm, seconds),
+            (ThrottleCause.KEY_RANGE, self.warm_throughput, seconds),
         ]
         return (
             wanted
@@ -167,7 +167,7 @@ class ThroughputLimits:
         self, before: TokenBucket | None, rate: float, seconds: float, now: float, *, fresh: bool
     ) -> TokenBucket:
         if before is not None:
-            before.reshape(rate, rate * seconds, now)
+            before.resize(rate, rate * seconds, now)
             return before
         saved = 1.0 + (self._limits.initial_burst_seconds if fresh else 0.0)
         return TokenBucket(rate, rate * seconds, rate * min(saved, seconds), now)

@@ -65,30 +65,30 @@ class Meter:
         self._close()
         self.slot = Slot(floor(now / self.period) * self.period)
 
-    def consume_write(self, units: float, items: int) -> None:
+    def count_writes(self, units: float, items: int) -> None:
         """Count consumed write units of `items` items."""
         self.slot.consumed_write += units
         self.slot.writes += items
         self.total.consumed_write += units
         self.total.writes += items
 
-    def consume_read(self, units: float, items: int) -> None:
+    def count_reads(self, units: float, items: int) -> None:
         """Count consumed read units of `items` items or pages."""
         self.slot.consumed_read += units
         self.slot.reads += items
         self.total.consumed_read += units
         self.total.reads += items
 
-    def refuse(self, throttle: Throttle, units: float, items: int = 1) -> None:
+    def count_throttled(self, throttle: Throttle, units: float, items: int = 1) -> None:
         """Count items that were throttled on this resource, and the units they wanted in all."""
         for slot in (self.slot, self.total):
             slot.throttled[throttle.reason] += items
-            if throttle.write:
+            if throttle.is_write:
                 slot.refused_write += units
             else:
                 slot.refused_read += units
 
-    def refuse_request(self, operation: str) -> None:
+    def count_rejected_request(self, operation: str) -> None:
         """Count a request of which nothing got through."""
         self.slot.requests[operation] += 1
         self.total.requests[operation] += 1
@@ -127,21 +127,21 @@ class KeyInsights:
     """
 
     def __init__(self, period: float, most: int, now: float) -> None:
-        self.accessed = False
+        self.counts_accessed_keys = False
         self._period = period
         self._max = most
         self._start = floor(now / period) * period
         self._counts: dict[str, Counts] = {}
         self._closed: deque[tuple[float, dict[str, Counts]]] = deque(maxlen=_KEPT_INSIGHT_SLOTS)
 
-    def throttled(self, partition_key: str, sort_key: str | None, now: float) -> None:
+    def count_throttled(self, partition_key: str, sort_key: str | None, now: float) -> None:
         """Count a throttled item."""
         self._advance(now)
         self._count(Rule.THROTTLED, (partition_key,), 1)
         if sort_key is not None:
             self._count(Rule.THROTTLED_ITEMS, (partition_key, sort_key), 1)
 
-    def consumed(self, partition_key: str, sort_key: str | None, units: float, now: float) -> None:
+    def count_consumed(self, partition_key: str, sort_key: str | None, units: float, now: float) -> None:
         """Count the units that a key consumed, weighted as ConsumedThroughputUnits."""
         self._advance(now)
         self._count(Rule.CONSUMED, (partition_key,), units)

@@ -57,7 +57,7 @@ class Heat:
         self._random = Random(seed)  # noqa: S311  # a simulation's chance, not a secret
         self._window_end = 0.0
         limits = self.parameters
-        self._gate = AdmissionController(limits.index_buffer_seconds * limits.partition_wcu)
+        self._admission = AdmissionController(limits.index_buffer_seconds * limits.partition_wcu)
 
     def create_table(self, settings: TableSettings, now: float) -> None:
         """Add a table, empty but for `settings.stored_bytes`; one of the same name is replaced."""
@@ -76,18 +76,18 @@ class Heat:
         UnknownTableError for a table that is not there.
         """
         table = self.table(settings.name)
-        old = {index.name: index.resource for index in table.indexes.values() if not index.local}
-        table.resource.change(settings.throughput, provisioned=settings.provisioned, now=now)
+        old = {index.name: index.resource for index in table.indexes.values() if not index.is_local}
+        table.resource.update(settings.throughput, provisioned=settings.provisioned, now=now)
         indexes: dict[str, Resource] = {}
         for index in settings.indexes:
             if index.name in old:
-                old[index.name].change(index.throughput, provisioned=settings.provisioned, now=now)
+                old[index.name].update(index.throughput, provisioned=settings.provisioned, now=now)
             if not index.local:
                 indexes[index.name] = old.get(index.name) or self._resource(
                     settings, index.name, now
                 )
         changed = Table(settings, table.resource, indexes, self.parameters)
-        changed.remembered = table.remembered
+        changed.image_cache = table.image_cache
         self.tables[settings.name] = changed
 
     def delete_table(self, name: str) -> None:
@@ -109,7 +109,7 @@ class Heat:
             raise UnknownTableError(f"{table}/index/{index}")
         return found.indexes[index].resource
 
-    def meters(self, operation: str) -> bool:
+    def is_metered(self, operation: str) -> bool:
         """Say whether an operation of DynamoDB consumes capacity that the model knows."""
         return operation in OPERATIONS
 
@@ -135,25 +135,25 @@ class Heat:
         Raises:
             MalformedRequestError: The answer is not DynamoDB's; what was taken stands.
         """
-        taken = admission.admitted
+        taken = admission.admitted_charges
         with _checked(admission.operation):
             final = settle_request(
-                admission.operation, admission.to_send, taken, answer, self.tables
+                admission.operation, admission.forwarded_request, taken, answer, self.tables
             )
-        self._correct(admission, taken, final, now)
+        self._apply_correction(admission, taken, final, now)
 
     def fail(self, admission: Admission, error: Mapping[str, Any], now: float) -> None:
         """Correct what was taken by a write whose condition failed, or a transaction that was cancelled."""
-        taken = admission.admitted
+        taken = admission.admitted_charges
         with _checked(admission.operation):
             final = settle_failure(
                 admission.operation, admission.request, taken, error, self.tables
             )
-        self._correct(admission, taken, final, now)
+        self._apply_correction(admission, taken, final, now)
 
     def cancel(self, admission: Admission, now: float) -> None:
         """Give back what was taken: the engine refused the request or surely never saw it."""
-        self._correct(admission, admission.admitted, [], now)
+        self._apply_correction(admission, admission.admitted_charges, [], now)
 
     def advance(self, now: float) -> None:
         """Let time pass: learn rates, grow, split. `admit` calls it when a window is over."""
@@ -169,46 +169,46 @@ class Heat:
     def remember(self, table: str, item: Item) -> None:
         """Tell the model of an item that is stored already."""
         found = self.table(table)
-        found.remembered.put(found.identity(item), item)
+        found.image_cache.put(found.identity(item), item)
 
     def _verdicts(self, asked: RequestCost, now: float) -> list[Throttle | None]:
-        if not asked.write:
-            reads = self._gate.reads_together if asked.together else self._gate.reads
-            return reads(asked.works, now)
+        if not asked.is_write:
+            reads = self._admission.admit_read_transaction if asked.atomic else self._admission.admit_reads
+            return reads(asked.item_charges, now)
         indexes = [index for table in asked.tables for index in table.index_resources()]
-        writes = self._gate.writes_together if asked.together else self._gate.writes
-        return writes(asked.works, indexes, now)
+        writes = self._admission.admit_write_transaction if asked.atomic else self._admission.admit_writes
+        return writes(asked.item_charges, indexes, now)
 
     def _count_refusals(self, admission: Admission, now: float) -> None:
-        asked = admission.asked
-        for work, verdict in zip(asked.works, admission.verdicts, strict=True):
+        asked = admission.cost
+        for work, verdict in zip(asked.item_charges, admission.verdicts, strict=True):
             if verdict is not None:
                 self._count_refusal(work, verdict, now)
-        if admission.throttled:
+        if admission.is_rejected:
             for table in asked.tables:
                 table.resource.meter.advance(now)
-                table.resource.meter.refuse_request(admission.operation)
+                table.resource.meter.count_rejected_request(admission.operation)
 
     def _count_refusal(self, work: ItemCharges, throttle: Throttle, now: float) -> None:
         resource = self.resource(throttle.table, throttle.index)
         resource.meter.advance(now)
-        resource.meter.refuse(throttle, total_units(work))
+        resource.meter.count_throttled(throttle, total_units(work))
         arm, _, _, key, sort, _ = work[0]
         if arm.resource is resource and key != SCAN:  # insights don't count what an index held up
-            resource.insights.throttled(key, None if sort is None else str(sort), now)
+            resource.insights.count_throttled(key, None if sort is None else str(sort), now)
 
-    def _correct(
+    def _apply_correction(
         self,
         admission: Admission,
         taken: Sequence[ItemCharges],
         final: list[ItemCharges],
         now: float,
     ) -> None:
-        admission.final = final
+        admission.final_charges = final
         if final == taken:
             return
         charges = difference(taken, final)
-        take = consume_writes if admission.asked.write else consume_reads
+        take = consume_writes if admission.cost.is_write else consume_reads
         take(charges, now, corrects=True)
 
     def _resource(

@@ -55,13 +55,13 @@ class ModelParameters:
     """Share of a partition's limit whose sustained consumption makes it split for heat. [U]"""
     split_detection_seconds: float = 300.0
     """How long a partition must be hot without a break for its split to begin. [U]"""
-    split_minimum_seconds: float = 300.0
+    min_split_seconds: float = 300.0
     """Least time that a split for heat takes once it has begun; it ends even if the traffic stops. [U]"""
-    split_maximum_seconds: float = 480.0
+    max_split_seconds: float = 480.0
     """Greatest such time; chosen evenly between the two. [U]"""
-    splits_at_once: int = 1_000_000
+    max_concurrent_splits: int = 1_000_000
     """Splits for heat that a table or an index may have under way at once. [U] No bound."""
-    split_min_share: float = 0.1
+    min_split_share: float = 0.1
     """A cut must leave each side this share of the latest traffic, or there is no split for heat. It is
     what excludes one hot item and an ever-increasing sort key. [I] from blog parts 2 and 3."""
     heat_window_seconds: float = 60.0
@@ -71,10 +71,10 @@ class ModelParameters:
     metric_period_seconds: float = 60.0
     """Length of a metric's and an insight's time slot. [D] One minute, DG, metrics."""
 
-    remembered_items: int = 20_000
+    image_cache_items: int = 20_000
     """Items a table remembers at least, so that a later write knows what it replaces. Ours: a bound on
     memory (about 1 KB an item more than its JSON), no property of DynamoDB."""
-    contributors: int = 10_000
+    max_contributors: int = 10_000
     """Keys counted a metric period and table before only known ones are counted further. Ours: a bound."""
 
     time_scale: float = 1.0
@@ -84,8 +84,8 @@ class ModelParameters:
     def __post_init__(self) -> None:
         if min(self.partition_wcu, self.partition_rcu, self.time_scale) <= 0:
             raise ValueError("partition_wcu, partition_rcu and time_scale must be above zero")
-        if self.split_maximum_seconds < self.split_minimum_seconds:
-            raise ValueError("split_maximum_seconds is less than split_minimum_seconds")
+        if self.max_split_seconds < self.min_split_seconds:
+            raise ValueError("max_split_seconds is less than min_split_seconds")
 
     def in_real_time(self) -> "ModelParameters":
         """Return the same with `time_scale` applied to the durations, and itself 1."""
@@ -96,8 +96,8 @@ class ModelParameters:
             burst_seconds=self.burst_seconds / scale,
             initial_burst_seconds=self.initial_burst_seconds / scale,
             split_detection_seconds=self.split_detection_seconds / scale,
-            split_minimum_seconds=self.split_minimum_seconds / scale,
-            split_maximum_seconds=self.split_maximum_seconds / scale,
+            min_split_seconds=self.min_split_seconds / scale,
+            max_split_seconds=self.max_split_seconds / scale,
             heat_window_seconds=max(
                 self.heat_window_seconds / scale, min(1.0, self.heat_window_seconds)
             ),

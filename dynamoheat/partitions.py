@@ -63,31 +63,31 @@ LAST: Final = _Last()
 class TrafficSample:
     """The position of every n-th unit, n doubling whenever the sample is full: even over time, bounded in memory."""
 
-    __slots__ = ("_min_stride", "credit", "places", "stride")
+    __slots__ = ("_min_stride", "pending_units", "positions", "stride")
 
     def __init__(self, stride: float) -> None:
-        self.places: list[Where] = []  # oldest first
+        self.positions: list[Where] = []  # oldest first
         self.stride = self._min_stride = stride  # units from one kept position to the next
-        self.credit = 0.0  # units since the last one; callers look when it reaches the stride
+        self.pending_units = 0.0  # units since the last one; callers look when it reaches the stride
 
     def add(self, place: Where) -> None:
         """Keep a position."""
-        self.credit %= self.stride
-        self.places.append(place)
-        if len(self.places) >= _MOST:
-            del self.places[::2]
+        self.pending_units %= self.stride
+        self.positions.append(place)
+        if len(self.positions) >= _MOST:
+            del self.positions[::2]
             self.stride *= 2
 
     def inherit(self, parent: "TrafficSample", is_mine: Callable[[Where], bool]) -> None:
         """Take over from a parent the positions that are now here."""
-        self.places = [place for place in parent.places if is_mine(place)]
+        self.positions = [place for place in parent.positions if is_mine(place)]
         self.stride = parent.stride
 
     def clear(self) -> None:
         """Forget all."""
-        self.places.clear()
+        self.positions.clear()
         self.stride = self._min_stride
-        self.credit = 0.0
+        self.pending_units = 0.0
 
 
 def best_cut(
@@ -99,9 +99,9 @@ def best_cut(
     item nor a sort key that only ever grows passes. `min_share` is what each side must get of both.
     With `between_keys` the cut divides no collection.
     """
-    if len(observed.places) < _LEAST:
+    if len(observed.positions) < _LEAST:
         return None
-    places = [place[:1] for place in observed.places] if between_keys else observed.places
+    places = [place[:1] for place in observed.positions] if between_keys else observed.positions
     older, newer = places[: len(places) // 2], places[len(places) // 2 :]
     cut, share = _halving(sorted(older))
     later = sum(where < cut for where in newer) / len(newer)
@@ -130,14 +130,14 @@ class Partition:
         "hot_since",
         "low",
         "number",
-        "observed",
+        "traffic_sample",
         "owner",
         "read",
-        "read_tokens",
-        "retired",
+        "tokens_read",
+        "is_split",
         "split_at",
-        "throttled",
-        "unsplittable",
+        "throttled_items",
+        "is_unsplittable",
         "write",
         "write_units",
     )
@@ -154,29 +154,29 @@ class Partition:
         self.read = TokenBucket(rcu, rcu * seconds, rcu * seconds, now)
         self.bytes = 0.0
         self.write_units = 0.0  # consumed since the last heat window
-        self.read_tokens = 0.0
+        self.tokens_read = 0.0
         self.consumed_write = 0.0  # ever, up to the last heat window
         self.consumed_read = 0.0  # ever
-        self.throttled = 0
+        self.throttled_items = 0
         per_window = wcu * limits.heat_window_seconds
-        self.observed = TrafficSample(max(1.0, per_window / _OBSERVED_A_WINDOW))
+        self.traffic_sample = TrafficSample(max(1.0, per_window / _OBSERVED_A_WINDOW))
         self.hot_since: float | None = None
         self.split_at: float | None = None  # a split for heat is under way
-        self.unsplittable = False  # the last attempt found no useful cut
-        self.retired = False  # it was split: look the key up again
+        self.is_unsplittable = False  # the last attempt found no useful cut
+        self.is_split = False  # it was split: look the key up again
         self.children: tuple[Partition, ...] = ()
 
     def inherit(self, parent: "Partition", share: float) -> None:
         """Start as a child of `parent` that keeps `share` of its data."""
         for mine, theirs in ((self.write, parent.write), (self.read, parent.read)):
             mine.tokens = theirs.tokens if theirs.tokens > 0 else theirs.tokens / 2
-            mine.at = theirs.at
+            mine.filled_at = theirs.filled_at
         self.bytes = parent.bytes * share
 
     def stay_hot(self, parent: "Partition", high: Position) -> None:
         """Go on being hot since when the parent was: its split had another reason."""
         self.hot_since = parent.hot_since
-        self.observed.inherit(parent.observed, lambda place: self.low <= place < high)
+        self.traffic_sample.inherit(parent.traffic_sample, lambda place: self.low <= place < high)
 
     def has_been_hot(self, seconds: float, now: float) -> bool:
         """Say whether it is hot, and has been for so long."""
@@ -185,8 +185,8 @@ class Partition:
     def cool(self) -> None:
         """Be hot no more, or start being watched anew."""
         self.hot_since = self.split_at = None
-        self.unsplittable = False
-        self.observed.clear()
+        self.is_unsplittable = False
+        self.traffic_sample.clear()
 
 
 class Partitions:
@@ -196,15 +196,15 @@ class Partitions:
         self.owner = owner
         self._limits = limits
         self._starts: list[Position] = [(HASHES * i // count,) for i in range(count)]
-        self._parts = [Partition(i, low, owner, limits, now) for i, low in enumerate(self._starts)]
-        self._numbers = count
+        self._partitions = [Partition(i, low, owner, limits, now) for i, low in enumerate(self._starts)]
+        self._next_number = count
         self.cache: dict[str, Partition] = {}  # partition keys that lie in one partition as a whole
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._partitions)
 
     def __iter__(self) -> Iterator[Partition]:
-        return iter(self._parts)
+        return iter(self._partitions)
 
     def find(self, partition_key: str, sort_key: Any = None) -> Partition:
         """Return the partition of an item, of a collection's part, or of its start (no sort key). O(log n)."""
@@ -215,26 +215,26 @@ class Partitions:
         at = bisect_right(self._starts, whole)
         if at < len(self._starts) and self._starts[at][0] == whole[0]:  # divided by sort key
             return self.at(whole if sort_key is None else (whole[0], sort_key))
-        return self._cached(partition_key, self._parts[at - 1])
+        return self._cached(partition_key, self._partitions[at - 1])
 
     def at(self, where: Position) -> Partition:
         """Return the partition of a position. O(log n)."""
-        return self._parts[bisect_right(self._starts, where) - 1]
+        return self._partitions[bisect_right(self._starts, where) - 1]
 
-    def high(self, partition: Partition) -> Position:
+    def end(self, partition: Partition) -> Position:
         """Return where a partition ends (exclusive)."""
         after = bisect_right(self._starts, partition.low)
         return self._starts[after] if after < len(self._starts) else (HASHES,)
 
     def middle(self, partition: Partition) -> Position | None:
         """Return the middle of a partition's hashes, or None where it holds no two of them."""
-        low, high = partition.low[0], self.high(partition)[0]
+        low, high = partition.low[0], self.end(partition)[0]
         cut = ((low + high) // 2,)
-        return cut if partition.low < cut < self.high(partition) else None
+        return cut if partition.low < cut < self.end(partition) else None
 
     def widest(self) -> Partition:
         """Return the partition with the most hashes, the first of equals."""
-        return max(self._parts, key=lambda part: self.high(part)[0] - part.low[0])
+        return max(self._partitions, key=lambda part: self.end(part)[0] - part.low[0])
 
     def split(
         self, parent: Partition, cut: Position, now: float, share: float = 0.5
@@ -244,17 +244,17 @@ class Partitions:
         ValueError where the cut is not inside the partition. The children start with its tokens and its
         whole limits each, so a split never lowers the total.
         """
-        if not parent.low < cut < self.high(parent):
+        if not parent.low < cut < self.end(parent):
             raise ValueError(f"{cut} is not inside the partition")
-        left = Partition(self._numbers, parent.low, self.owner, self._limits, now)
-        right = Partition(self._numbers + 1, cut, self.owner, self._limits, now)
-        self._numbers += 2
+        left = Partition(self._next_number, parent.low, self.owner, self._limits, now)
+        right = Partition(self._next_number + 1, cut, self.owner, self._limits, now)
+        self._next_number += 2
         left.inherit(parent, share)
         right.inherit(parent, 1 - share)
         at = bisect_right(self._starts, parent.low) - 1
-        self._parts[at : at + 1] = [left, right]
+        self._partitions[at : at + 1] = [left, right]
         insort(self._starts, cut)
-        parent.retired, parent.children = True, (left, right)
+        parent.is_split, parent.children = True, (left, right)
         self.cache.clear()
         return left, right
 

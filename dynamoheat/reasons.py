@@ -85,13 +85,13 @@ class Throttle:
     cause: ThrottleCause
     table: str
     index: str | None
-    write: bool
-    provisioned: bool  # the table's billing mode, which decides the exception
+    is_write: bool
+    is_provisioned: bool  # the table's billing mode, which decides the exception
 
     @property
     def reason(self) -> ThrottleReason:
         """The reason on the wire."""
-        return find_reason(self.cause, index=self.index is not None, write=self.write)
+        return find_reason(self.cause, index=self.index is not None, write=self.is_write)
 
     @property
     def resource(self) -> str:
@@ -106,17 +106,17 @@ class Throttle:
     def exception(self) -> str:
         """The exception's name: by the table's mode, and by the limit."""
         return (
-            "ProvisionedThroughputExceededException" if self.provisioned else "ThrottlingException"
+            "ProvisionedThroughputExceededException" if self.is_provisioned else "ThrottlingException"
         )
 
     @property
-    def cancellation(self) -> str:
+    def cancellation_code(self) -> str:
         """The `Code` of a transaction's `CancellationReasons`."""
-        return "ProvisionedThroughputExceeded" if self.provisioned else "ThrottlingError"
+        return "ProvisionedThroughputExceeded" if self.is_provisioned else "ThrottlingError"
 
     @property
     def message(self) -> str:
         """The message that goes with the exception."""
-        if not self.provisioned:
+        if not self.is_provisioned:
             return _MESSAGES[self.cause]
         return _MESSAGES[ThrottleCause.PROVISIONED] if self.index is None else _INDEX_MESSAGE

@@ -67,10 +67,10 @@ Condition = tuple[str, str, list[Value]]  # attribute, operator, values
 class RequestCost:
     """A request's items as charges."""
 
-    works: list[ItemCharges]
+    item_charges: list[ItemCharges]
     tables: list[Table]  # that are touched, each once
-    write: bool
-    together: bool = False  # all or nothing
+    is_write: bool
+    atomic: bool = False  # all or nothing
 
 
 def estimate_cost(operation: str, request: Request, tables: Tables) -> RequestCost:
@@ -155,12 +155,12 @@ def _batch_write(request: Request, tables: Tables) -> RequestCost:
         table = find_table(name, tables)
         touched.append(table)
         works.extend(_batched(table, entries))
-    return RequestCost(works, touched, write=True)
+    return RequestCost(works, touched, is_write=True)
 
 
 def _batched(table: Table, entries: Sequence[Request]) -> Iterable[ItemCharges]:
     deletes = [at for at, entry in enumerate(entries) if "PutRequest" not in entry]
-    puts = table.puts([entry["PutRequest"]["Item"] for entry in entries if "PutRequest" in entry])
+    puts = table.charge_puts([entry["PutRequest"]["Item"] for entry in entries if "PutRequest" in entry])
     for at in deletes:  # ascending, so that each lands where it stood
         puts.insert(at, _delete(table, entries[at]["DeleteRequest"]["Key"]))
     return puts
@@ -168,17 +168,17 @@ def _batched(table: Table, entries: Sequence[Request]) -> Iterable[ItemCharges]:
 
 def _put_item(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
-    return RequestCost([table.put(request["Item"])], [table], write=True)
+    return RequestCost([table.charge_put(request["Item"])], [table], is_write=True)
 
 
 def _update_item(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
-    return RequestCost([_update(table, request["Key"])], [table], write=True)
+    return RequestCost([_update(table, request["Key"])], [table], is_write=True)
 
 
 def _delete_item(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
-    return RequestCost([_delete(table, request["Key"])], [table], write=True)
+    return RequestCost([_delete(table, request["Key"])], [table], is_write=True)
 
 
 def _transact_write(request: Request, tables: Tables) -> RequestCost:
@@ -189,12 +189,12 @@ def _transact_write(request: Request, tables: Tables) -> RequestCost:
         table = find_table(wanted["TableName"], tables)
         touched[table.name] = table
         works.append(_TRANSACTED[kind](table, wanted))
-    return RequestCost(works, list(touched.values()), write=True, together=True)
+    return RequestCost(works, list(touched.values()), is_write=True, atomic=True)
 
 
 def _get_item(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
-    return RequestCost([_get(table, request["Key"], _consistency(request))], [table], write=False)
+    return RequestCost([_get(table, request["Key"], _consistency(request))], [table], is_write=False)
 
 
 def _batch_get(request: Request, tables: Tables) -> RequestCost:
@@ -205,7 +205,7 @@ def _batch_get(request: Request, tables: Tables) -> RequestCost:
         touched.append(table)
         consistency = _consistency(wanted)
         works.extend(_get(table, key, consistency) for key in wanted["Keys"])
-    return RequestCost(works, touched, write=False)
+    return RequestCost(works, touched, is_write=False)
 
 
 def _transact_get(request: Request, tables: Tables) -> RequestCost:
@@ -216,41 +216,41 @@ def _transact_get(request: Request, tables: Tables) -> RequestCost:
         table = find_table(wanted["TableName"], tables)
         touched[table.name] = table
         works.append(_get(table, wanted["Key"], TRANSACTIONAL))
-    return RequestCost(works, list(touched.values()), write=False, together=True)
+    return RequestCost(works, list(touched.values()), is_write=False, atomic=True)
 
 
 def _query(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
     index = find_index(request, table)
     where = query_start(request, table, index)
-    return RequestCost([table.read(where, 0, _consistency(request), index)], [table], write=False)
+    return RequestCost([table.charge_read(where, 0, _consistency(request), index)], [table], is_write=False)
 
 
 def _scan(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
     index = find_index(request, table)
     start = scan_start(request, table, index)
-    arm = table.arm if index is None else index.arm
+    arm = table.target if index is None else index.target
     units = read_units(0, _consistency(request))
-    tokens = table.read_tokens(units, _consistency(request))
+    tokens = table.tokens_for_read(units, _consistency(request))
     charge: Charge = (arm, arm.resource.partitions.at((start,)), units, SCAN, start, tokens)
-    return RequestCost([(charge,)], [table], write=False)
+    return RequestCost([(charge,)], [table], is_write=False)
 
 
 def _get(table: Table, key: Item, consistency: float) -> ItemCharges:
     where = table.identity(key)
-    known = table.remembered.get(where)
-    return table.read(where, item_bytes(known) if known else 0, consistency)
+    known = table.image_cache.get(where)
+    return table.charge_read(where, item_bytes(known) if known else 0, consistency)
 
 
 def _delete(table: Table, key: Item, factor: float = 1.0) -> ItemCharges:
-    known = table.remembered.get(table.identity(key))
-    return table.write(known, None, factor) if known else table.touch(key, factor=factor)
+    known = table.image_cache.get(table.identity(key))
+    return table.charge_write(known, None, factor) if known else table.charge_unchanged(key, factor=factor)
 
 
 def _update(table: Table, key: Item, factor: float = 1.0) -> ItemCharges:
-    known = table.remembered.get(table.identity(key))
-    return table.touch(key, item_bytes(known) if known else 0, factor)
+    known = table.image_cache.get(table.identity(key))
+    return table.charge_unchanged(key, item_bytes(known) if known else 0, factor)
 
 
 def _consistency(request: Request) -> float:
@@ -317,7 +317,7 @@ def _conditions(request: Mapping[str, Any]) -> list[Condition]:
 
 
 _TRANSACTED: Final[dict[str, Callable[[Table, Request], ItemCharges]]] = {
-    "Put": lambda table, wanted: table.put(wanted["Item"], TRANSACTIONAL),
+    "Put": lambda table, wanted: table.charge_put(wanted["Item"], TRANSACTIONAL),
     "Update": lambda table, wanted: _update(table, wanted["Key"], TRANSACTIONAL),
     "Delete": lambda table, wanted: _delete(table, wanted["Key"], TRANSACTIONAL),
     "ConditionCheck": lambda table, wanted: _update(table, wanted["Key"], TRANSACTIONAL),

@@ -26,8 +26,8 @@ class ThroughputSettings:
 
     provisioned_write: float | None = None
     provisioned_read: float | None = None
-    maximum_write: float | None = None
-    maximum_read: float | None = None
+    max_write: float | None = None
+    max_read: float | None = None
     warm_write: float | None = None
     warm_read: float | None = None
 
@@ -92,8 +92,8 @@ def _throughput(described: Mapping[str, Any], *, provisioned: bool) -> Throughpu
     return ThroughputSettings(
         provisioned_write=_figure(rates.get("WriteCapacityUnits")),
         provisioned_read=_figure(rates.get("ReadCapacityUnits")),
-        maximum_write=_figure(maximum.get("MaxWriteRequestUnits")),
-        maximum_read=_figure(maximum.get("MaxReadRequestUnits")),
+        max_write=_figure(maximum.get("MaxWriteRequestUnits")),
+        max_read=_figure(maximum.get("MaxReadRequestUnits")),
         warm_write=_figure(warm.get("WriteUnitsPerSecond")),
         warm_read=_figure(warm.get("ReadUnitsPerSecond")),
     )

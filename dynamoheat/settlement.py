@@ -53,9 +53,9 @@ def settle_failure(
     if operation == "TransactWriteItems":
         return [_table_arm(work) for work in works]
     table = find_table(request["TableName"], tables)
-    there = error.get("Item") or table.remembered.get(table.identity(_named(request))) or {}
+    there = error.get("Item") or table.image_cache.get(table.identity(_named(request))) or {}
     wanted = request.get("Item") or {}
-    return [table.touch(_named(request), max(item_bytes(there), item_bytes(wanted)))]
+    return [table.charge_unchanged(_named(request), max(item_bytes(there), item_bytes(wanted)))]
 
 
 def _table_arm(work: ItemCharges) -> ItemCharges:
@@ -71,35 +71,35 @@ def _put(request: Request, works: Works, answer: Answer, tables: Tables) -> list
     table = find_table(request["TableName"], tables)
     item = request["Item"]
     identity = table.identity(item)
-    known = _old_image(request, answer, table.remembered.get(identity))
-    table.remembered.put(identity, item)
+    known = _old_image(request, answer, table.image_cache.get(identity))
+    table.image_cache.put(identity, item)
     if known is None:
         return scale_writes(works, answer, tables)
-    return [table.write(known or None, item)]
+    return [table.charge_write(known or None, item)]
 
 
 def _delete(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     identity = table.identity(request["Key"])
-    known = _old_image(request, answer, table.remembered.get(identity))
-    table.remembered.put(identity, {})
+    known = _old_image(request, answer, table.image_cache.get(identity))
+    table.image_cache.put(identity, {})
     if known is None:
         return scale_writes(works, answer, tables)
-    return [table.write(known, None) if known else table.touch(request["Key"])]
+    return [table.charge_write(known, None) if known else table.charge_unchanged(request["Key"])]
 
 
 def _update(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     identity = table.identity(request["Key"])
-    old = _old_image(request, answer, table.remembered.get(identity))
+    old = _old_image(request, answer, table.image_cache.get(identity))
     if request.get("ReturnValues") != "ALL_NEW" or "Attributes" not in answer:
-        table.remembered.forget(identity)
+        table.image_cache.forget(identity)
         return scale_writes(works, answer, tables)
     new = answer["Attributes"]
-    table.remembered.put(identity, new)
+    table.image_cache.put(identity, new)
     if old is None:
-        return scale_writes([table.write(None, new)], answer, tables)
-    return [table.write(old or None, new)]
+        return scale_writes([table.charge_write(None, new)], answer, tables)
+    return [table.charge_write(old or None, new)]
 
 
 def _old_image(request: Request, answer: Answer, remembered: Item | None) -> Item | None:
@@ -123,10 +123,10 @@ def _batch_write(
             _, _, _, key, sort, _ = works[at][0]  # the table's own charge comes first
             at += 1
             if undone:
-                table.remembered.forget((key, sort))
+                table.image_cache.forget((key, sort))
             else:
                 image = entry["PutRequest"]["Item"] if "PutRequest" in entry else {}
-                table.remembered.put((key, sort), image)
+                table.image_cache.put((key, sort), image)
     return scale_writes(works, answer, tables)
 
 
@@ -137,11 +137,11 @@ def _transact_write(
         ((kind, wanted),) = entry.items()
         table = find_table(wanted["TableName"], tables)
         if kind == "Put":
-            table.remembered.put(table.identity(wanted["Item"]), wanted["Item"])
+            table.image_cache.put(table.identity(wanted["Item"]), wanted["Item"])
         elif kind == "Delete":
-            table.remembered.put(table.identity(wanted["Key"]), {})
+            table.image_cache.put(table.identity(wanted["Key"]), {})
         elif kind == "Update":
-            table.remembered.forget(table.identity(wanted["Key"]))
+            table.image_cache.forget(table.identity(wanted["Key"]))
     return scale_writes(works, answer, tables)
 
 
@@ -151,7 +151,7 @@ def _get(request: Request, works: Works, answer: Answer, tables: Tables) -> list
     if item and _partial(request):
         return scale_reads(works, answer)
     size = item_bytes(item) if item else 0
-    return [table.read(table.identity(request["Key"]), size, _consistency(request))]
+    return [table.charge_read(table.identity(request["Key"]), size, _consistency(request))]
 
 
 def _batch_get(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
@@ -166,7 +166,7 @@ def _batch_get(request: Request, works: Works, answer: Answer, tables: Tables) -
         for key in wanted["Keys"]:
             where = table.identity(key)
             size = item_bytes(found[where]) if where in found else 0
-            final.append(table.read(where, size, _consistency(wanted)))
+            final.append(table.charge_read(where, size, _consistency(wanted)))
     return final
 
 
@@ -183,7 +183,7 @@ def _transact_get(
         table = find_table(wanted["TableName"], tables)
         item = response.get("Item")
         where = table.identity(wanted["Key"])
-        final.append(table.read(where, item_bytes(item) if item else 0, TRANSACTIONAL))
+        final.append(table.charge_read(where, item_bytes(item) if item else 0, TRANSACTIONAL))
     return final
 
 
@@ -194,7 +194,7 @@ def _query(request: Request, works: Works, answer: Answer, tables: Tables) -> li
         return scale_reads(works, answer)
     size = sum(map(item_bytes, answer["Items"]))
     where = query_start(request, table, index)
-    return [table.read(where, size, _consistency(request), index)]
+    return [table.charge_read(where, size, _consistency(request), index)]
 
 
 def _scan(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
@@ -203,7 +203,7 @@ def _scan(request: Request, works: Works, answer: Answer, tables: Tables) -> lis
         return scale_reads(works, answer)
     ((arm, partition, _, key, start, _),) = works[0]
     size = sum(map(item_bytes, answer["Items"]))
-    ((_, _, units, _, _, tokens),) = table.read((key or " ", None), size, _consistency(request))
+    ((_, _, units, _, _, tokens),) = table.charge_read((key or " ", None), size, _consistency(request))
     return [((arm, partition, units, key, start, tokens),)]
 
 
@@ -213,7 +213,7 @@ def _partial(request: Request) -> bool:
 
 def _whole_page(request: Request, answer: Answer, index: Index | None) -> bool:
     """Say whether a page shows all that was read, so that its size can be measured."""
-    fetches = index is not None and index.local and request.get("Select") == "ALL_ATTRIBUTES"
+    fetches = index is not None and index.is_local and request.get("Select") == "ALL_ATTRIBUTES"
     hidden = answer.get("ScannedCount", 0) != answer.get("Count", 0) or "Items" not in answer
     return not (_partial(request) or fetches or hidden)
 
@@ -295,8 +295,8 @@ def _guessed(beside: Charge, table: Table, arms: Arms) -> Iterable[Charge]:
     _, home, _, key, sort, _ = beside
     for name, units in arms.items():
         index = table.indexes[str(name)]
-        partition = home if index.local else index.resource.partitions.find(key, sort)
-        yield (index.arm, partition, units, key, sort, 0.0)
+        partition = home if index.is_local else index.resource.partitions.find(key, sort)
+        yield (index.target, partition, units, key, sort, 0.0)
 
 
 def _sum_by_target(works: Works) -> dict[IndexTarget, float]:

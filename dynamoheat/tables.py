@@ -34,10 +34,10 @@ class ImageCache:
     A deleted item is remembered as an empty one: known to be absent.
     """
 
-    __slots__ = ("_least", "_newer", "_older")
+    __slots__ = ("_min_items", "_newer", "_older")
 
     def __init__(self, least: int) -> None:
-        self._least = least
+        self._min_items = least
         self._newer: dict[Identity, Item] = {}
         self._older: dict[Identity, Item] = {}
 
@@ -51,10 +51,10 @@ class ImageCache:
 
     def put(self, identity: Identity, image: Item) -> None:
         """Remember an image (empty: absent)."""
-        if not self._least:
+        if not self._min_items:
             return
         self._newer[identity] = image
-        if len(self._newer) >= self._least:
+        if len(self._newer) >= self._min_items:
             self._older, self._newer = self._newer, {}
 
     def forget(self, identity: Identity) -> None:
@@ -68,22 +68,22 @@ class Index:
 
     def __init__(self, settings: IndexSettings, table: TableSettings, resource: Resource) -> None:
         self.name = settings.name
-        self.local = settings.local
+        self.is_local = settings.local
         self.partition_name = settings.key.partition
         self.sort_name = settings.key.sort
         self.resource = resource
         self.partitions = resource.partitions
-        self.arm = IndexTarget(resource, settings.name, settings.local)
+        self.target = IndexTarget(resource, settings.name, settings.local)
         self.projected: frozenset[str] | None = None
         if settings.projected is not None:
             self.projected = settings.projected.union(settings.key.names, table.key.names)
         self.key_names = settings.key.names
 
-    def holds(self, item: Item) -> bool:
+    def has_entry(self, item: Item) -> bool:
         """Say whether an item has an entry (an index is sparse)."""
         return self.partition_name in item and (self.sort_name is None or self.sort_name in item)
 
-    def entry(self, item: Item) -> Item:
+    def project(self, item: Item) -> Item:
         """Return the entry of an item that has one."""
         if self.projected is None:
             return item
@@ -106,15 +106,15 @@ class Table:
         self.partition_name = settings.key.partition
         self.sort_name = settings.key.sort
         self.key_names = settings.key.names
-        self.arm = IndexTarget(resource, None)
+        self.target = IndexTarget(resource, None)
         self.indexes = {
             index.name: Index(index, settings, indexes.get(index.name, resource))
             for index in settings.indexes
         }
-        self.remembered = ImageCache(limits.remembered_items)
-        self._global = [index for index in self.indexes.values() if not index.local]
-        self._simple = len(self._global) == len(self.indexes)
-        self._boost = limits.eventual_boost
+        self.image_cache = ImageCache(limits.image_cache_items)
+        self._global = [index for index in self.indexes.values() if not index.is_local]
+        self._has_only_global = len(self._global) == len(self.indexes)
+        self._eventual_boost = limits.eventual_boost
 
     def resources(self) -> Iterator[Resource]:
         """Yield the table's own resource and its global indexes'."""
@@ -130,20 +130,20 @@ class Table:
         sort = None if self.sort_name is None else sortable_value(item[self.sort_name])
         return key_text(item[self.partition_name]), sort
 
-    def put(self, item: Item, factor: float = 1.0) -> ItemCharges:
+    def charge_put(self, item: Item, factor: float = 1.0) -> ItemCharges:
         """Return the charges of putting an item; `factor` 2 in transactions. See `puts`."""
         if factor == 1.0:
-            return self.puts((item,))[0]
-        return self.write(self.remembered.get(self.identity(item)) or None, item, factor)
+            return self.charge_puts((item,))[0]
+        return self.charge_write(self.image_cache.get(self.identity(item)) or None, item, factor)
 
-    def puts(self, items: Iterable[Item]) -> list[ItemCharges]:
+    def charge_puts(self, items: Iterable[Item]) -> list[ItemCharges]:
         """Return the charges of putting items, 1.5 to 2 µs each: the hot path of batches.
 
         What a put replaces is taken from memory, and taken to be absent where memory has nothing.
         """
         works: list[ItemCharges] = []
-        arm, name, sort_name = self.arm, self.partition_name, self.sort_name
-        known, indexes, simple = self.remembered.get, self._global, self._simple
+        arm, name, sort_name = self.target, self.partition_name, self.sort_name
+        known, indexes, simple = self.image_cache.get, self._global, self._has_only_global
         partitions = self.resource.partitions
         cached = partitions.cache.get
         sort = None
@@ -155,7 +155,7 @@ class Table:
                 sort = value["S"] if "S" in value else sortable_value(value)
             old = known((key, sort))
             if old or not simple:
-                works.append(self.write(old or None, item))
+                works.append(self.charge_write(old or None, item))
                 continue
             size = item_bytes(item)
             units = 1.0 if size <= _SMALL else write_units(size)
@@ -163,12 +163,12 @@ class Table:
                 (arm, cached(key) or partitions.find(key, sort), units, key, sort, size)
             ]
             for index in indexes:  # a comprehension costs 4 µs a batch more
-                if index.partition_name in item and index.holds(item):
-                    work.append(self._appears(index, item, size, sort))  # noqa: PERF401
+                if index.partition_name in item and index.has_entry(item):
+                    work.append(self._charge_new_entry(index, item, size, sort))  # noqa: PERF401
             works.append(work)
         return works
 
-    def write(self, old: Item | None, new: Item | None, factor: float = 1.0) -> ItemCharges:
+    def charge_write(self, old: Item | None, new: Item | None, factor: float = 1.0) -> ItemCharges:
         """Return the charges of a write from `old` to `new` (None: absent); `factor` 2 in transactions.
 
         A write of nothing over nothing (a delete) costs one unit; its key must then be in neither: use
@@ -182,32 +182,32 @@ class Table:
         key, sort = self.identity(item)
         partition = self.resource.partitions.find(key, sort)
         units = write_units(before, after) * factor
-        charges: list[Charge] = [(self.arm, partition, units, key, sort, after - before)]
+        charges: list[Charge] = [(self.target, partition, units, key, sort, after - before)]
         for index in self.indexes.values():
             charges.extend(self._index_charges(index, old, new, partition))
         return tuple(charges)
 
-    def touch(self, key: Item, size: int = 0, factor: float = 1.0) -> ItemCharges:
+    def charge_unchanged(self, key: Item, size: int = 0, factor: float = 1.0) -> ItemCharges:
         """Return the charge of a write that changes nothing: a condition, or a delete of what isn't there."""
         text, sort = self.identity(key)
         partition = self.resource.partitions.find(text, sort)
-        return ((self.arm, partition, write_units(size) * factor, text, sort, 0.0),)
+        return ((self.target, partition, write_units(size) * factor, text, sort, 0.0),)
 
-    def read(
+    def charge_read(
         self, where: tuple[str, Any], size: int, consistency: float, index: Index | None = None
     ) -> ItemCharges:
         """Return the charge of reading `size` bytes at a key of the table or of an index."""
-        arm = self.arm if index is None else index.arm
+        arm = self.target if index is None else index.target
         key, sort = where
         units = read_units(size, consistency)
-        tokens = self.read_tokens(units, consistency)
+        tokens = self.tokens_for_read(units, consistency)
         return ((arm, arm.resource.partitions.find(key, sort), units, key, sort, tokens),)
 
-    def read_tokens(self, units: float, consistency: float) -> float:
+    def tokens_for_read(self, units: float, consistency: float) -> float:
         """Return what a read takes of its partition's bucket: less than its units where any replica serves it."""
-        return units / self._boost if consistency == EVENTUAL else units
+        return units / self._eventual_boost if consistency == EVENTUAL else units
 
-    def _appears(self, index: Index, item: Item, size: int, sort: Any) -> Charge:
+    def _charge_new_entry(self, index: Index, item: Item, size: int, sort: Any) -> Charge:
         if index.projected is not None:
             size = attributes_bytes(item, index.projected)
         value = item[index.partition_name]
@@ -216,32 +216,32 @@ class Table:
             sort = None if index.sort_name is None else sortable_value(item[index.sort_name])
         partition = index.partitions.cache.get(key) or index.partitions.find(key, sort)
         units = 1.0 if size <= _SMALL else write_units(size)
-        return (index.arm, partition, units, key, sort, size)
+        return (index.target, partition, units, key, sort, size)
 
     def _index_charges(
         self, index: Index, old: Item | None, new: Item | None, home: Partition
     ) -> Iterator[Charge]:
-        before = index.entry(old) if old is not None and index.holds(old) else None
-        after = index.entry(new) if new is not None and index.holds(new) else None
+        before = index.project(old) if old is not None and index.has_entry(old) else None
+        after = index.project(new) if new is not None and index.has_entry(new) else None
         if before == after:
             return
         sizes = [None if entry is None else item_bytes(entry) for entry in (before, after)]
         if before and after and _place(index, before) != _place(index, after):
-            yield self._half(index, before, sizes[0], home, -1)
-            yield self._half(index, after, sizes[1], home, 1)
+            yield self._charge_moved_entry(index, before, sizes[0], home, -1)
+            yield self._charge_moved_entry(index, after, sizes[1], home, 1)
             return
         entry = after if after is not None else before
         key, sort = _place(index, entry or {})
         units = index_write_units(sizes[0], sizes[1], moved=False)
-        partition = home if index.local else index.resource.partitions.find(key, sort)
-        yield (index.arm, partition, units, key, sort, (sizes[1] or 0) - (sizes[0] or 0))
+        partition = home if index.is_local else index.resource.partitions.find(key, sort)
+        yield (index.target, partition, units, key, sort, (sizes[1] or 0) - (sizes[0] or 0))
 
-    def _half(
+    def _charge_moved_entry(
         self, index: Index, entry: Item, size: int | None, home: Partition, sign: int
     ) -> Charge:
         key, sort = _place(index, entry)
-        partition = home if index.local else index.resource.partitions.find(key, sort)
-        return (index.arm, partition, write_units(size or 0), key, sort, sign * (size or 0))
+        partition = home if index.is_local else index.resource.partitions.find(key, sort)
+        return (index.target, partition, write_units(size or 0), key, sort, sign * (size or 0))
 
 
 def _place(index: Index, entry: Item) -> tuple[str, Any]:

@@ -77,7 +77,7 @@ class SimulatedDynamoDB:
         admission = self.heat.admit(operation, request, self._time.now)
         answer = self._carry_out(operation, request, table, admission)
         self._time.sleep(self._half())
-        if admission.throttled:
+        if admission.is_rejected:
             raise ThrottledError("ThrottlingException", "", _reasons(admission))
         if isinstance(answer, Exception):
             raise answer
@@ -92,8 +92,8 @@ class SimulatedDynamoDB:
         if table == EVENTS:
             self._note(operation, request, admission)
             left = admission.unprocessed
-            return {"UnprocessedItems": left} if left and not admission.throttled else {}
-        if admission.throttled:
+            return {"UnprocessedItems": left} if left and not admission.is_rejected else {}
+        if admission.is_rejected:
             return {}
         try:
             return self.kept(operation, request)

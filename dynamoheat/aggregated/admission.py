@@ -134,7 +134,7 @@ class _Index:
             if branch.resource is resource
         ]
         self._owed = {
-            partition: 0.0 for partition in resource.indebted if partition.write.tokens < 0
+            partition: 0.0 for partition in resource.partitions_in_debt if partition.write.tokens < 0
         }
 
     def waiting(self, passes: float) -> tuple[float, ThrottleCause]:

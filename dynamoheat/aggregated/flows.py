@@ -59,7 +59,7 @@ class KeyRoute:
 
     def heirs(self, partition: Partition, units: float) -> Iterator[tuple[Partition, float]]:
         """Yield what has become of a partition, with these keys' units divided among its children."""
-        if not partition.retired:
+        if not partition.is_split:
             yield partition, units
             return
         heirs = [heir for heir in _leaves(partition) if heir in self.shares]
@@ -169,7 +169,7 @@ class TrafficDemand:
         route = self._route(traffic.keys, of, now)
         asked, retried = self._asked(traffic, route, units)
         return TrafficFlow(
-            traffic, route, asked, retried, table.read_tokens(1.0, traffic.consistency)
+            traffic, route, asked, retried, table.tokens_for_read(1.0, traffic.consistency)
         )
 
     def keep(self, flow: TrafficFlow) -> None:
@@ -204,7 +204,7 @@ class TrafficDemand:
         self, traffic: Writes, name: str, entries: IndexEntries, table: Table, now: float
     ) -> IndexBranch:
         index = _index(table, name)
-        if index.local:
+        if index.is_local:
             raise ValueError("a local index has no entries of its own: add their units to the rate")
         route = self._route(entries.keys, index, now)
         units, growth = traffic.entry_units(entries), traffic.entry_growth(entries)
@@ -225,7 +225,7 @@ def _uses(traffic: Traffic, index: str) -> bool:
 
 
 def _leaves(partition: Partition) -> Iterator[Partition]:
-    if not partition.retired:
+    if not partition.is_split:
         yield partition
     for child in partition.children:
         yield from _leaves(child)

@@ -107,7 +107,7 @@ class HashRange:
         at: Position = (self.low,)
         while at < (self.high,):
             partition = partitions.at(at)
-            at = partitions.high(partition)
+            at = partitions.end(partition)
             low, high = max(self.low, partition.low[0]), min(self.high, at[0])
             if low < high:
                 share = self.share * (high - low) / (self.high - self.low)
@@ -136,7 +136,7 @@ class ItemCollection:
         at = self.low
         while at < self.high:
             partition = partitions.at((self.hash, at))
-            end = partitions.high(partition)
+            end = partitions.end(partition)
             high = min(self.high, end[1]) if end[0] == self.hash else self.high
             share = self.share * (high - at) / (self.high - self.low)
             yield partition, ItemCollection(self.hash, share, at, high)

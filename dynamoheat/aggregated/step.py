@@ -67,7 +67,7 @@ class TableStep:
             portions = [portion for flow in flows for portion in _written(table.resource, flow)]
             self._consumption.write(portions, span.middle)
         for index in indexes:
-            index.behind(span.stop)
+            index.pending_updates(span.stop)
         meters = {index.index: index.meter for index in (table.resource, *indexes)}
         for flow in flows:
             for refusal in flow.refusals:
@@ -118,10 +118,10 @@ class StepConsumption:
         size = flow.traffic.item_units
         items = self._whole((meter, refusal.throttle.reason), refusal.units / size)
         wanted = refusal.units * (1 + sum(branch.units for branch in flow.branches))
-        meter.refuse(refusal.throttle, wanted, items)
+        meter.count_throttled(refusal.throttle, wanted, items)
         if refusal.by_partition:
             for partition, units in refusal.amounts.items():
-                partition.throttled += self._whole(partition, units / size)
+                partition.throttled_items += self._whole(partition, units / size)
 
     def _sums(self, portions: Sequence[ConsumedPortion]) -> tuple[PartitionSums, ResourceSums]:
         sums: PartitionSums = {}
@@ -153,11 +153,11 @@ class StepConsumption:
     ) -> None:
         """Sample as many positions of each partition as its units are due."""
         for partition in sums:
-            observed = partition.observed
-            while observed.credit >= observed.stride:
-                left = observed.credit - observed.stride
+            observed = partition.traffic_sample
+            while observed.pending_units >= observed.stride:
+                left = observed.pending_units - observed.stride
                 observed.add(self._sample(partition, portions, now))
-                observed.credit = left
+                observed.pending_units = left
 
     def _sample(
         self, partition: Partition, portions: Sequence[ConsumedPortion], now: float
@@ -173,10 +173,10 @@ def _poured(buckets: Iterable[TokenBucket], span: StepSpan) -> Iterator[None]:
     """Let buckets run in over a whole span, and lose what is left above their depth."""
     open_ones = list(buckets)
     for bucket in open_ones:
-        bucket.pour(span.start, span.stop)
+        bucket.fill_over(span.start, span.stop)
     yield
     for bucket in open_ones:
-        bucket.level()
+        bucket.trim()
 
 
 def _write_buckets(
@@ -187,7 +187,7 @@ def _write_buckets(
         chain(
             *(flow.asked for flow in flows),
             *(branch.route.shares for branch in branches),
-            *(index.indebted for index in indexes),
+            *(index.partitions_in_debt for index in indexes),
         )
     )
     yield from (partition.write for partition in partitions)

@@ -159,7 +159,7 @@ def _identity(description: Description) -> tuple[Any, Any]:
 
 
 def _complete(answer: dict[str, Any], resource: Resource) -> None:
-    warm = (resource.reads.warm, resource.writes.warm)
+    warm = (resource.reads.warm_throughput, resource.writes.warm_throughput)
     answer["WarmThroughput"] = {
         "ReadUnitsPerSecond": max(1, round(warm[0])),
         "WriteUnitsPerSecond": max(1, round(warm[1])),

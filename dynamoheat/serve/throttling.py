@@ -104,7 +104,7 @@ class Throttling:
     async def admit(self, call: EndpointCall, forward: Forward) -> Reply:
         """Answer a data-plane call: throttled, or forwarded, as a whole or what is admitted of a batch."""
         request = parse_document(call.body)
-        if request is None or not self.heat.meters(call.operation):
+        if request is None or not self.heat.is_metered(call.operation):
             return await self._unmodelled(call, forward)
         wanted = self._amended(call.operation, request)
         admission = await self._admission(call, wanted)
@@ -114,7 +114,7 @@ class Throttling:
             if self._is_surely_refused(admission):
                 self.heat.cancel(admission, self.clock())
                 return await self._send(call, forward)
-            if admission.throttled:
+            if admission.is_rejected:
                 return throttle_reply(admission, self.tables.arn)
         return await self._forward(call, wanted, admission, forward)
 
@@ -180,7 +180,7 @@ class Throttling:
             self.heat.fail(admission, answer, now)
         elif reply.status < 500 or reply.status == 503:  # refused, or never seen
             self.heat.cancel(admission, now)
-            touched = [table.name for table in admission.asked.tables]
+            touched = [table.name for table in admission.cost.tables]
             if kind == "ResourceNotFoundException" and len(touched) == 1:
                 self.tables.forget(*touched)  # it was deleted behind our back
 
@@ -227,7 +227,7 @@ def _changed(call: EndpointCall, wanted: RewrittenRequest, admission: Admission)
     """Return the call as it goes on to the engine; byte by byte the client's own where nothing changed."""
     if not wanted.added and not admission.throttles:
         return call
-    return EndpointCall(call.operation, orjson.dumps(admission.to_send), call.headers)
+    return EndpointCall(call.operation, orjson.dumps(admission.forwarded_request), call.headers)
 
 
 def _table_of(unknown: str) -> str:
@@ -239,7 +239,7 @@ def is_invalid(admission: Admission, key_types: Callable[[str], KeyTypes]) -> bo
 
     `key_types` returns those of a table's key attributes that are known.
     """
-    works = admission.asked.works
+    works = admission.cost.item_charges
     if len(works) > _MOST.get(admission.operation, len(works)):
         return True
     if admission.operation in _MOST:

@@ -118,7 +118,7 @@ def refusal(status: int, kind: str, message: str, **more: Any) -> Reply:
 
 def throttle_reply(admission: Admission, arn: Arn) -> Reply:
     """Return the error for a request of which nothing got through."""
-    if admission.asked.together:
+    if admission.cost.atomic:
         return _cancelled(admission.verdicts)
     return _throttled(admission.throttles, arn)
 
@@ -220,7 +220,7 @@ def _cancelled(verdicts: Iterable[Throttle | None]) -> Reply:
     reasons = [
         {"Code": "None"}
         if verdict is None
-        else {"Code": verdict.cancellation, "Message": verdict.message}
+        else {"Code": verdict.cancellation_code, "Message": verdict.message}
         for verdict in verdicts
     ]
     codes = ", ".join(reason["Code"] for reason in reasons)

@@ -81,7 +81,7 @@ def test_accessed_keys_are_counted_only_where_they_are_reported() -> None:
     seen = []
     for mode in (ALL_KEYS, THROTTLED_KEYS, ALL_KEYS, None):
         contributors.learn(stated(mode, None), 1.0)
-        seen.append(heat.resource("T").insights.accessed)
+        seen.append(heat.resource("T").insights.counts_accessed_keys)
     assert seen == [True, False, True, False]
 
 

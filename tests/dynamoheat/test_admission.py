@@ -43,7 +43,7 @@ def test_a_mixed_batch_refuses_exactly_the_items_of_the_hot_partition() -> None:
     reasons = [verdict and verdict.reason for verdict in admission.verdicts]
     hot = ThrottleReason.TABLE_WRITE_KEY_RANGE
     assert reasons == [hot, None, hot, None]
-    assert not admission.throttled
+    assert not admission.is_rejected
     assert admission.units == 2
 
 
@@ -54,7 +54,7 @@ def test_a_refused_item_consumes_nothing_anywhere() -> None:
     before = tokens(heat, 0.0)
     consumed = heat.resource(TABLE).meter.total.consumed_write
     admission = heat.admit("PutItem", put(item("q", kind="hot")), 0.0)
-    assert admission.throttled
+    assert admission.is_rejected
     assert tokens(heat, 0.0) == before
     assert heat.resource(TABLE).meter.total.consumed_write == consumed
     assert admission.units == 0
@@ -71,12 +71,12 @@ def test_a_transaction_is_admitted_whole_or_refused_whole_with_the_items_reason(
     request = {"TransactItems": [{"Put": put(item(cold))}, {"Put": put(item("hot"))}]}
     before = tokens(heat, 0.0)
     admission = heat.admit("TransactWriteItems", request, 0.0)
-    assert admission.throttled
+    assert admission.is_rejected
     assert [v and v.reason for v in admission.verdicts] == [
         None,
         ThrottleReason.TABLE_WRITE_KEY_RANGE,
     ]
-    assert admission.admitted == []
+    assert admission.admitted_charges == []
     assert tokens(heat, 0.0) == before
     admission = heat.admit("TransactWriteItems", request, 1.0)
     assert not admission.throttles
@@ -90,7 +90,7 @@ def test_a_transactional_read_is_admitted_whole_or_refused_whole() -> None:
     }
     assert not heat.admit("TransactGetItems", request, 0.0).throttles
     admission = heat.admit("TransactGetItems", request, 0.1)
-    assert admission.throttled
+    assert admission.is_rejected
     assert [bool(verdict) for verdict in admission.verdicts] == [True, False, False, False, False]
 
 
@@ -119,7 +119,7 @@ def test_a_large_item_passes_a_scaled_down_bucket_and_is_paid_for_by_waiting() -
     heat = model(settings(), TEN)
     large = put(item("p", pad=40_000))
     assert not heat.admit("PutItem", large, 0.0).throttles
-    assert heat.admit("PutItem", put(item("p", "2")), 3.0).throttled
+    assert heat.admit("PutItem", put(item("p", "2")), 3.0).is_rejected
     assert not heat.admit("PutItem", put(item("p", "2")), 3.2).throttles
 
 
@@ -189,7 +189,7 @@ def test_insights_name_the_throttled_keys_of_the_table_but_not_those_an_index_he
 
 def test_insights_weigh_accessed_keys_three_to_one_where_they_are_asked_for() -> None:
     heat = model(settings())
-    heat.resource(TABLE).insights.accessed = True
+    heat.resource(TABLE).insights.counts_accessed_keys = True
     heat.admit("PutItem", put(item("p")), 0.0)
     heat.admit("GetItem", get("p"), 0.0)
     heat.admit("GetItem", get("q"), 0.0)

@@ -62,7 +62,7 @@ STEPS = st.lists(
 TABLES = st.sampled_from(
     [
         settings(index=ThroughputSettings()),
-        settings(maximum_write=8, index=ThroughputSettings(maximum_write=4)),
+        settings(max_write=8, index=ThroughputSettings(max_write=4)),
         settings(
             write=6, read=9, index=ThroughputSettings(provisioned_write=3, provisioned_read=3)
         ),
@@ -76,7 +76,7 @@ def run(heat: Heat, steps: list[Step]) -> tuple[list[Admission], float]:
     for step in steps:
         now += step.after
         admission = heat.admit(step.operation, step.request, now)
-        if not admission.throttled:
+        if not admission.is_rejected:
             heat.settle(admission, {}, now)
         done.append(admission)
     return done, now
@@ -115,7 +115,7 @@ def test_consumed_and_throttled_are_together_what_was_requested(described: Any, 
     heat = model(described, LIMITS)
     admissions, _ = run(heat, steps)
     for write in (True, False):
-        taken = sum(one.units for one in admissions if one.asked.write is write)
+        taken = sum(one.units for one in admissions if one.cost.is_write is write)
         meters = [resource.meter.total for resource in heat.table(TABLE).resources()]
         counted = sum(m.consumed_write if write else m.consumed_read for m in meters)
         assert abs(counted - taken) < 1e-6
@@ -123,8 +123,8 @@ def test_consumed_and_throttled_are_together_what_was_requested(described: Any, 
         wanted = sum(
             total_units(work)
             for one in admissions
-            if one.asked.write is write
-            for work, verdict in zip(one.asked.works, one.verdicts, strict=True)
+            if one.cost.is_write is write
+            for work, verdict in zip(one.cost.item_charges, one.verdicts, strict=True)
             if verdict is not None
         )
         assert abs(refused - wanted) < 1e-6
@@ -139,7 +139,7 @@ def test_throttle_events_are_the_refused_items(described: Any, steps: Any) -> No
     )
     assert events == sum(len(one.throttles) for one in admissions)
     requests = heat.resource(TABLE).meter.total.requests
-    assert sum(requests.values()) == sum(one.throttled for one in admissions)
+    assert sum(requests.values()) == sum(one.is_rejected for one in admissions)
 
 
 @given(TABLES, STEPS, st.sampled_from(KEYS))

@@ -23,7 +23,7 @@ def test_an_on_demand_table_doubles_its_previous_peak_once_it_counts(time_scale:
     warm, partitions = {}, {}
     for minutes in range(50):
         load(heat, items, 60, minute, start=float(minutes * minute), steps=4)
-        warm[minutes] = heat.resource(TABLE).writes.warm
+        warm[minutes] = heat.resource(TABLE).writes.warm_throughput
         partitions[minutes] = len(heat.resource(TABLE).partitions)
     assert [warm[at] for at in (10, 14, 20, 28, 35)] == pytest.approx([20, 20, 40, 40, 80], rel=0.1)
     assert partitions[4] == 4
@@ -33,14 +33,14 @@ def test_an_on_demand_table_doubles_its_previous_peak_once_it_counts(time_scale:
 def test_a_load_below_the_peak_changes_nothing() -> None:
     heat = model(settings(), SMALL)
     load(heat, (item(f"k{n}") for n in count()), 8, 3_000, steps=1)
-    assert heat.resource(TABLE).writes.warm == 20
+    assert heat.resource(TABLE).writes.warm_throughput == 20
 
 
 def test_a_peak_counts_as_previous_only_after_its_time() -> None:
     peak = PeakRate()
-    peak.see(100, 60)
-    peak.see(50, 70)
-    peak.see(300, 90)
+    peak.record(100, 60)
+    peak.record(50, 70)
+    peak.record(300, 90)
     assert [peak.advance(now) for now in (0, 59, 60, 89, 90, 500)] == [0, 0, 100, 100, 300, 300]
 
 
@@ -50,10 +50,10 @@ def test_warm_throughput_never_decreases() -> None:
     )
     rates.change(ThroughputSettings(), False, 1.0)
     rates.change(ThroughputSettings(provisioned_write=5), True, 2.0)
-    assert rates.warm == 9_000
+    assert rates.warm_throughput == 9_000
     rates.change(ThroughputSettings(provisioned_write=12_000), True, 3.0)
     rates.change(ThroughputSettings(), False, 4.0)
-    assert rates.warm == 12_000
+    assert rates.warm_throughput == 12_000
 
 
 def test_a_lowered_maximum_takes_effect_at_once_and_minus_one_lifts_it() -> None:

@@ -16,7 +16,7 @@ def first_refusal(heat: Heat, operation: str, request: dict[str, Any]) -> Any:
     for _ in range(100):
         admission = heat.admit(operation, request, 0.0)
         if admission.throttles:
-            assert admission.throttled
+            assert admission.is_rejected
             return admission.throttles[0]
     raise AssertionError("never throttled")
 
@@ -36,7 +36,7 @@ QUERY = ("Query", index_query())
 FREE = ThroughputSettings()
 LITTLE = ThroughputSettings(provisioned_write=10, provisioned_read=10)
 MUCH = ThroughputSettings(provisioned_write=900, provisioned_read=900)
-CAPPED = ThroughputSettings(maximum_write=10, maximum_read=10)
+CAPPED = ThroughputSettings(max_write=10, max_read=10)
 
 
 @pytest.mark.parametrize(

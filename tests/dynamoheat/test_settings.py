@@ -48,10 +48,10 @@ def test_an_on_demand_description_keeps_its_maximum_and_drops_provisioned_zeros(
     found = TableSettings.from_description(DESCRIBED | summary)
     assert not found.provisioned
     assert found.throughput == ThroughputSettings(
-        maximum_write=5, warm_write=4_000, warm_read=12_000
+        max_write=5, warm_write=4_000, warm_read=12_000
     )
     lifted = DESCRIBED | summary | {"OnDemandThroughput": {"MaxWriteRequestUnits": -1}}
-    assert TableSettings.from_description(lifted).throughput.maximum_write is None
+    assert TableSettings.from_description(lifted).throughput.max_write is None
 
 
 def test_a_table_without_a_billing_mode_is_provisioned_as_in_createtable() -> None:

@@ -92,6 +92,6 @@ def load(
             admission = heat.admit(
                 "BatchWriteItem", batch(*(next(items) for _ in range(count))), now
             )
-            done += len(admission.admitted)
+            done += len(admission.admitted_charges)
         passed.append(float(done))
     return passed

@@ -94,13 +94,13 @@ class World:
 
     def _write(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         admission = self.heat.admit(operation, request, self.clock.now())
-        if admission.throttled:
+        if admission.is_rejected:
             found = {
                 ThrottlingReason(str(each.reason), each.resource) for each in admission.throttles
             }
             reasons = tuple(found) if self.names_reasons else ()
             raise ThrottledError(admission.throttles[0].exception, "", reasons)
-        self.kept(operation, admission.to_send)
+        self.kept(operation, admission.forwarded_request)
         return {"UnprocessedItems": admission.unprocessed}
 
     def runtime(self) -> Runtime:

@@ -88,7 +88,7 @@ class PartitionAllowance:
     def fill(self, now: float) -> None:
         """Refill up to `now`; what the allocated bucket cannot hold of its share is saved."""
         bucket = self.allocated
-        spilled = bucket.tokens + max(now - bucket.at, 0.0) * bucket.rate - bucket.depth
+        spilled = bucket.tokens + max(now - bucket.filled_at, 0.0) * bucket.rate - bucket.depth
         bucket.fill(now)
         if spilled > 0 and self.burst_seconds:
             kept = spilled * self.share / self.granted  # an unused boost is the table's, not saved
@@ -98,8 +98,8 @@ class PartitionAllowance:
         """Change share and boost from `now` on; saved tokens above the new depth are lost."""
         self.fill(now)
         self.share, self.boost = share, boost
-        self.allocated.reshape(self.granted, self.granted, now)
-        self.saved.reshape(0.0, share * self.burst_seconds, now)
+        self.allocated.resize(self.granted, self.granted, now)
+        self.saved.resize(0.0, share * self.burst_seconds, now)
 
     def halved(self, now: float) -> "PartitionAllowance":
         """Return what each child gets when the partition splits for size: half of everything."""
@@ -268,10 +268,10 @@ class StorageTable:
 
     def _pay(self, hosted: _Hosted, units: float, now: float, *, write: bool) -> bool:
         allowance, tokens = hosted.side(write).allowance, self._tokens(units, write=write)
-        if allowance.allocated.holds(units, whole=True):
+        if allowance.allocated.may_take(units, whole=True):
             nodes = hosted.group if write else hosted.group[:1]
             return _spent(allowance.allocated, units, nodes, tokens, now)
-        if not allowance.saved.holds(units, whole=False):
+        if not allowance.saved.may_take(units, whole=False):
             return False
         if write:
             fits = has_room_to_write(hosted.group, tokens, now)
@@ -334,7 +334,7 @@ class StorageTable:
 
 def _holds(limit: TokenBucket, units: float, now: float) -> bool:
     limit.fill(now)
-    return limit.holds(units, whole=True)
+    return limit.may_take(units, whole=True)
 
 
 def _spent(

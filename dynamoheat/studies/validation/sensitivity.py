@@ -42,7 +42,7 @@ def _of(name: str, *values: float) -> list[ParameterVariant]:
 def _lasting(least: float, most: float) -> ParameterVariant:
     return ParameterVariant(
         f"splits of {least:g} to {most:g} s",
-        {"split_minimum_seconds": least, "split_maximum_seconds": most},
+        {"min_split_seconds": least, "max_split_seconds": most},
     )
 
 
@@ -52,8 +52,8 @@ VARIANTS: Final = (
     *_of("split_detection_seconds", 150, 600),
     _lasting(150, 240),
     _lasting(600, 960),
-    *_of("splits_at_once", 1, 4, 16),
-    *_of("split_min_share", 0.05, 0.2),
+    *_of("max_concurrent_splits", 1, 4, 16),
+    *_of("min_split_share", 0.05, 0.2),
     *_of("heat_window_seconds", 30, 120),
     *_of("growth_seconds", 450, 1_800),
     *_of("partition_bucket_seconds", 0.5, 2),
@@ -65,8 +65,8 @@ VARIANTS: Final = (
         {
             "split_threshold": 0.85,
             "split_detection_seconds": 60,
-            "split_minimum_seconds": 540,
-            "split_maximum_seconds": 720,
+            "min_split_seconds": 540,
+            "max_split_seconds": 720,
         },
     ),
     ParameterVariant(
@@ -74,8 +74,8 @@ VARIANTS: Final = (
         {
             "split_threshold": 0.9,
             "split_detection_seconds": 0,
-            "split_minimum_seconds": 300,
-            "split_maximum_seconds": 1_200,
+            "min_split_seconds": 300,
+            "max_split_seconds": 1_200,
         },
     ),
 )

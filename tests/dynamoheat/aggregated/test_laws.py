@@ -40,7 +40,7 @@ ENTRIES = st.fixed_dictionaries(
 )
 INDEXED = [
     settings(index=ThroughputSettings()),
-    settings(maximum_write=8, index=ThroughputSettings(maximum_write=4)),
+    settings(max_write=8, index=ThroughputSettings(max_write=4)),
     settings(write=6, read=9, index=ThroughputSettings(provisioned_write=3, provisioned_read=3)),
 ]
 PLAIN = [settings(), settings(maximum_write=7), settings(write=6, read=9)]
@@ -112,7 +112,7 @@ def test_no_bucket_is_overdrawn_and_no_index_owes_more_than_its_buffer(
         for partition in table.partitions:
             assert -1e-6 < partition.write.tokens <= partition.write.depth
             assert -1e-6 < partition.read.tokens <= partition.read.depth
-        assert index.behind(heat.now) <= buffer + 1e-6
+        assert index.pending_updates(heat.now) <= buffer + 1e-6
         assert all(limit.bucket.tokens >= -buffer - 1e-6 for limit in index.writes.limits)
 
 

@@ -152,10 +152,10 @@ def test_a_full_index_refuses_writes_without_entries_too_until_it_has_caught_up(
     steady(heat, {hot: 2_000.0})
     outcome = heat.offer({hot: 2_000.0, ANY: 100.0})
     assert outcome.by_traffic[ANY].accepted == pytest.approx(50)
-    assert heat.resource(TABLE, INDEX).indebted
+    assert heat.resource(TABLE, INDEX).partitions_in_debt
     assert heat.offer({ANY: 100.0}).throttled == {}
     heat.offer({})
-    assert not heat.resource(TABLE, INDEX).indebted
+    assert not heat.resource(TABLE, INDEX).partitions_in_debt
 
 
 def test_small_entries_cost_an_index_less_than_their_items_cost_the_table() -> None:
@@ -187,7 +187,7 @@ def test_partitions_grow_by_the_bytes_of_new_items_and_split_for_size() -> None:
     assert sum(part.bytes for part in heat.resource(TABLE).partitions) == pytest.approx(
         5 * 60 * 500 * 1024
     )
-    assert {split.why for split in heat.resource(TABLE).splits} == {"size"}
+    assert {split.trigger for split in heat.resource(TABLE).splits} == {"size"}
 
 
 @pytest.mark.parametrize("step", [0.5, 7.0, 60.0, 300.0])
@@ -196,7 +196,7 @@ def test_peaks_are_learned_the_same_with_steps_of_any_length(step: float, scale:
     heat = model(settings(warm_write=1), ModelParameters(time_scale=scale), step)
     while heat.now < 2_100 / scale:
         heat.offer({ANY: 3_000.0})
-    assert heat.resource(TABLE).writes.warm == pytest.approx(6_000)
+    assert heat.resource(TABLE).writes.warm_throughput == pytest.approx(6_000)
 
 
 def test_meters_count_whole_items_and_the_snapshot_is_the_event_modes() -> None:

@@ -33,7 +33,7 @@ def split_anywhere(parts: Partitions, keys: KeyDistribution, random: Random, tim
         route = route_of(keys, parts, now / 10)
         partition = random.choice(list(route.shares))
         cut = route.sample(partition, random, now / 10)
-        if partition.low < cut < parts.high(partition):
+        if partition.low < cut < parts.end(partition):
             parts.split(partition, cut, now / 10)
 
 
@@ -72,7 +72,7 @@ def test_what_a_split_partition_was_to_get_goes_to_its_children(
 ) -> None:
     parts, random = partitions(), Random(seed)
     before = {
-        partition: (partition.low, parts.high(partition))
+        partition: (partition.low, parts.end(partition))
         for partition in route_of(keys, parts).shares
     }
     split_anywhere(parts, keys, random, times)

@@ -96,7 +96,7 @@ def crowded() -> StorageTable:
     tried = table(write=300, read=300, assumed=fleet(0.0))
     group = tried.group_of(next(iter(tried.partitions)))
     full = group[2].bucket
-    full.reshape(0.0, 0.0, 0.0)
+    full.resize(0.0, 0.0, 0.0)
     return tried
 
 

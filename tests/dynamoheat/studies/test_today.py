@@ -57,7 +57,7 @@ def hot_range(minutes: float) -> Workload:
 def test_only_split_for_consumption_splits_a_hot_partition(
     generation: Generation, splits: bool
 ) -> None:
-    quick = replace(ModelParameters(), split_minimum_seconds=60, split_maximum_seconds=120)
+    quick = replace(ModelParameters(), min_split_seconds=60, max_split_seconds=120)
     table = open_table(
         generation, replace(OPENING, stored_bytes=0), assumed=DesignAssumptions(limits=quick)
     )
