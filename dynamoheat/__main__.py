@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = ServeOptions(
             engine=given.engine,
             port=given.port,
-            patience=given.patience,
+            timeout_seconds=given.patience,
             heat=HeatOptions.from_arguments(given),
         )
         asyncio.run(serve(options, lambda url: _started(url, options)))

@@ -80,7 +80,7 @@ class DynamoDB:
     def tables_changed(self) -> None:
         """Tell the model of the tables that the engine has now."""
         if self._tables is not None:
-            self._tables.match(self._mirror.described)
+            self._tables.sync(self._mirror.described)
 
     async def _forward(self, call: EndpointCall) -> Reply:
         reply = await self._engine(call)
@@ -128,7 +128,7 @@ class DynamoDB:
                 return updated
         await asyncio.to_thread(self._mirror.ensure, name)
         if self._tables is not None:
-            self._tables.update(request, self._mirror.described.get(name))
+            self._tables.apply_update(request, self._mirror.described.get(name))
         return reply
 
     async def _describe(self, call: EndpointCall) -> Reply:
@@ -143,7 +143,7 @@ class DynamoDB:
             return held
         _complete(answer["Table"], json.loads(held.body)["Table"])
         if self._tables is not None:
-            self._tables.complete(answer["Table"])
+            self._tables.add_throughput(answer["Table"])
         headers = {"Content-Type": "application/x-amz-json-1.0"}
         return Reply(200, json.dumps(answer).encode(), headers)
 

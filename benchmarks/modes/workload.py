@@ -46,11 +46,11 @@ class ModeStream:
             else KeyDistribution.of(self.keys, self.sorts)
         )
         if self.reads:
-            return Reads(TABLE, keys, consistency=EVENTUAL, retried=retried)
+            return Reads(TABLE, keys, consistency=EVENTUAL, is_retried=retried)
         indexes = (
             {} if self.kinds is None else {INDEX: IndexEntries(KeyDistribution.of(self.kinds))}
         )
-        return Writes(TABLE, keys, indexes, retried=retried)
+        return Writes(TABLE, keys, indexes, is_retried=retried)
 
     def items(self, random: Random) -> Iterator[Item]:
         """Yield what the event mode is offered, each drawn by itself."""
@@ -64,11 +64,11 @@ class ModeStream:
             yield item
 
     def _sort_key(self, number: int, random: Random) -> str:
-        if self.sorts is SortKeyPattern.ONE:
+        if self.sorts is SortKeyPattern.SINGLE_ITEM:
             return "one"
         return (
             f"{number:012}"
-            if self.sorts is SortKeyPattern.GROWING
+            if self.sorts is SortKeyPattern.ASCENDING
             else f"{random.uniform(0, 1):.12f}"
         )
 

@@ -57,7 +57,7 @@ def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
         workload(
             "a hot key, growing",
             wide,
-            _steady(3 * unit, hot, SortKeyPattern.GROWING),
+            _steady(3 * unit, hot, SortKeyPattern.ASCENDING),
             _steady(5 * unit),
         ),
         workload("ten hot keys", wide, _steady(14 * unit, _TEN)),
@@ -84,7 +84,7 @@ def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
             ModeStream(
                 rate=_waves(10 * minute, 0.1 * unit, 1.2 * unit),
                 keys=hot,
-                sorts=SortKeyPattern.GROWING,
+                sorts=SortKeyPattern.ASCENDING,
             ),
             _steady(5 * unit),
             retried=True,

@@ -28,19 +28,19 @@ _CLOSE: Final = 1e-9  # of the scale
 class AdmissionVerdict:
     """What passes: of a partition's demand the lesser of `passes` and its cap."""
 
-    own: Throttle  # what a partition refuses
+    partition_throttle: Throttle  # what a partition refuses
     caps: Amounts = field(default_factory=dict)  # shares; of partitions that can't take all
-    passes: float = 1.0
-    whole: Throttle | None = None  # what refuses the rest
-    after: bool = False  # whether that comes after the partitions, as an index's buffer does
+    admitted_share: float = 1.0
+    table_throttle: Throttle | None = None  # what refuses the rest
+    is_index_limited: bool = False  # whether that comes after the partitions, as an index's buffer does
 
-    def shares(self, cap: float) -> tuple[float, float, float]:
+    def shares_at_cap(self, cap: float) -> tuple[float, float, float]:
         """Return what is accepted, refused by a partition with this cap, and refused by the whole."""
-        if not self.after:
-            accepted = min(self.passes, cap)
-            return accepted, self.passes - accepted, 1 - self.passes
-        kept = 1.0 if cap >= self.passes else cap / self.passes
-        return kept * self.passes, 1 - kept, kept * (1 - self.passes)
+        if not self.is_index_limited:
+            accepted = min(self.admitted_share, cap)
+            return accepted, self.admitted_share - accepted, 1 - self.admitted_share
+        kept = 1.0 if cap >= self.admitted_share else cap / self.admitted_share
+        return kept * self.admitted_share, 1 - kept, kept * (1 - self.admitted_share)
 
 
 def admit_writes(
@@ -50,7 +50,7 @@ def admit_writes(
 
     `indexes` are all of its global indexes, `buffer` the units of updates that one may have waiting.
     """
-    asked = _summed(flow.asked for flow in flows)
+    asked = _summed(flow.offered_units for flow in flows)
     caps = {
         partition: max(partition.write.tokens, 0.0) / units
         for partition, units in asked.items()
@@ -67,7 +67,7 @@ def admit_writes(
 def admit_reads(resource: Resource, flows: Sequence[TrafficFlow]) -> AdmissionVerdict:
     """Return what passes of all reads of a table or an index; its buckets must be poured."""
     wanted = _summed(
-        {partition: units * flow.extra for partition, units in flow.asked.items()} for flow in flows
+        {partition: units * flow.extra_per_unit for partition, units in flow.offered_units.items()} for flow in flows
     )
     caps = {
         partition: max(partition.read.tokens, 0.0) / tokens
@@ -82,27 +82,27 @@ def admit_reads(resource: Resource, flows: Sequence[TrafficFlow]) -> AdmissionVe
 
 def divide_flow(flow: TrafficFlow, verdict: AdmissionVerdict) -> None:
     """Divide what a flow asked into what passed and what was throttled, by reason."""
-    if verdict.passes == 1 and not verdict.caps:
-        flow.passed = flow.asked
+    if verdict.admitted_share == 1 and not verdict.caps:
+        flow.admitted_units = flow.offered_units
         return
     own: Amounts = {}
     whole: Amounts = {}
-    for partition, units in flow.asked.items():
-        accepted, by_own, by_whole = verdict.shares(verdict.caps.get(partition, 1.0))
-        flow.passed[partition] = units * accepted
+    for partition, units in flow.offered_units.items():
+        accepted, by_own, by_whole = verdict.shares_at_cap(verdict.caps.get(partition, 1.0))
+        flow.admitted_units[partition] = units * accepted
         if by_own > 0:
             own[partition] = units * by_own
         if by_whole > 0:
             whole[partition] = units * by_whole
     if own:
-        flow.refusals.append(FlowRefusal(verdict.own, own, by_partition=True))
-    if whole and verdict.whole is not None:
-        flow.refusals.append(FlowRefusal(verdict.whole, whole, by_partition=False))
+        flow.refusals.append(FlowRefusal(verdict.partition_throttle, own, is_by_partition=True))
+    if whole and verdict.table_throttle is not None:
+        flow.refusals.append(FlowRefusal(verdict.table_throttle, whole, is_by_partition=False))
 
 
 def entry_amounts(branch: IndexBranch, passed: float) -> Amounts:
     """Return the units of an index's partitions when so many units pass at the table."""
-    units = passed * branch.units
+    units = passed * branch.units_per_table_unit
     return {partition: units * share for partition, share in branch.route.shares.items()}
 
 
@@ -114,9 +114,9 @@ class _Passing:
     def __init__(self, flow: TrafficFlow, caps: Amounts) -> None:
         self.flow = flow
         self._capped = [
-            (units, caps[partition]) for partition, units in flow.asked.items() if partition in caps
+            (units, caps[partition]) for partition, units in flow.offered_units.items() if partition in caps
         ]
-        self._free = flow.total - sum(units for units, _ in self._capped)
+        self._free = flow.total_units - sum(units for units, _ in self._capped)
 
     def __call__(self, passes: float) -> float:
         return passes * self._free + sum(units * min(passes, cap) for units, cap in self._capped)
@@ -127,20 +127,20 @@ class _Index:
 
     def __init__(self, resource: Resource, passing: Sequence[_Passing]) -> None:
         self.resource = resource
-        self._feeds = [
+        self._sources = [
             (flow, branch)
             for flow in passing
             for branch in flow.flow.branches
             if branch.resource is resource
         ]
-        self._owed = {
+        self._debts = {
             partition: 0.0 for partition in resource.partitions_in_debt if partition.write.tokens < 0
         }
 
-    def waiting(self, passes: float) -> tuple[float, ThrottleCause]:
+    def waiting_units(self, passes: float) -> tuple[float, ThrottleCause]:
         """Return the greatest of what waits for partitions and for each limit, and which it is."""
         amounts = _summed(
-            [self._owed, *(entry_amounts(branch, flow(passes)) for flow, branch in self._feeds)]
+            [self._debts, *(entry_amounts(branch, flow(passes)) for flow, branch in self._sources)]
         )
         total = sum(amounts.values())
         found, cause = 0.0, ThrottleCause.KEY_RANGE
@@ -163,21 +163,21 @@ def _limit(
     """Let through what the scarcest of a table's or an index's limits holds."""
     least = min(rates.limits, key=lambda limit: limit.bucket.tokens)
     tokens = max(least.bucket.tokens, 0.0)
-    verdict.passes = greatest_share(
+    verdict.admitted_share = greatest_share(
         lambda share: sum(flow(share) for flow in passing) - tokens, tokens + 1
     )
-    if verdict.passes < 1:
-        verdict.whole = resource.throttle(least.cause, write=write)
+    if verdict.admitted_share < 1:
+        verdict.table_throttle = resource.throttle(least.cause, write=write)
 
 
 def _hold_back(verdict: AdmissionVerdict, index: _Index, buffer: float) -> None:
     """Let through what an index's buffer has room for, if that is less still."""
-    if index.waiting(verdict.passes)[0] <= buffer:
+    if index.waiting_units(verdict.admitted_share)[0] <= buffer:
         return
-    passes = greatest_share(lambda share: index.waiting(share)[0] - buffer, buffer + 1)
-    if passes < verdict.passes:
-        verdict.passes, verdict.after = passes, True
-        verdict.whole = index.resource.throttle(index.waiting(passes)[1], write=True)
+    passes = greatest_share(lambda share: index.waiting_units(share)[0] - buffer, buffer + 1)
+    if passes < verdict.admitted_share:
+        verdict.admitted_share, verdict.is_index_limited = passes, True
+        verdict.table_throttle = index.resource.throttle(index.waiting_units(passes)[1], write=True)
 
 
 def _summed(amounts: Iterable[Amounts]) -> Amounts:

@@ -33,22 +33,22 @@ _Routes = WeakKeyDictionary[KeyDistribution, WeakKeyDictionary[Partitions, "KeyR
 class KeyRoute:
     """The shares of a table's or an index's partitions, their sum being 1."""
 
-    __slots__ = ("__weakref__", "_spots", "_weights", "partitions", "shares")
+    __slots__ = ("__weakref__", "_segments", "_weights", "partition_count", "shares")
 
     def __init__(self, spots: Iterable[KeySegment], partitions: Partitions, now: float) -> None:
-        self.partitions = len(partitions)
-        self._spots: dict[Partition, list[KeySegment]] = {}
+        self.partition_count = len(partitions)
+        self._segments: dict[Partition, list[KeySegment]] = {}
         for spot in spots:
-            for partition, part in spot.parts(partitions, now):
-                self._spots.setdefault(partition, []).append(part)
+            for partition, part in spot.divide(partitions, now):
+                self._segments.setdefault(partition, []).append(part)
         self._weights: dict[Partition, list[float]] = {}
-        sums = {part: sum(spot.share for spot in found) for part, found in self._spots.items()}
+        sums = {part: sum(spot.share for spot in found) for part, found in self._segments.items()}
         total = sum(sums.values())
         self.shares = {partition: share / total for partition, share in sums.items()}
 
     def sample(self, partition: Partition, random: Random, now: float) -> Position:
         """Return the position of one of the units that go to a partition, at random."""
-        spots = self._spots[partition]
+        spots = self._segments[partition]
         if len(spots) == 1:
             return spots[0].sample(random, now)
         weights = self._weights.get(partition)
@@ -57,7 +57,7 @@ class KeyRoute:
             self._weights[partition] = weights
         return random.choices(spots, cum_weights=weights)[0].sample(random, now)
 
-    def heirs(self, partition: Partition, units: float) -> Iterator[tuple[Partition, float]]:
+    def successors(self, partition: Partition, units: float) -> Iterator[tuple[Partition, float]]:
         """Yield what has become of a partition, with these keys' units divided among its children."""
         if not partition.is_split:
             yield partition, units
@@ -74,14 +74,14 @@ class PartitionRouter:
     def __init__(self) -> None:
         self._routes: _Routes = WeakKeyDictionary()
 
-    def route(
+    def find_route(
         self, keys: KeyDistribution, partitions: Partitions, now: float, *, sortable: bool
     ) -> KeyRoute:
         """Return the route of keys in a table or an index; O(keys) after a split, else O(1)."""
         routes = self._routes.setdefault(keys, WeakKeyDictionary())
         found = routes.get(partitions)
-        if found is None or found.partitions != len(partitions):
-            found = KeyRoute(keys.spots(sortable=sortable), partitions, now)
+        if found is None or found.partition_count != len(partitions):
+            found = KeyRoute(keys.segments(sortable=sortable), partitions, now)
             routes[partitions] = found
         return found
 
@@ -92,8 +92,8 @@ class IndexBranch:
 
     resource: Resource
     route: KeyRoute
-    units: float  # for each unit of the table
-    growth: float  # bytes, for each unit of the index
+    units_per_table_unit: float  # for each unit of the table
+    bytes_per_unit: float  # bytes, for each unit of the index
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +102,7 @@ class FlowRefusal:
 
     throttle: Throttle
     amounts: Amounts
-    by_partition: bool  # by each itself, or by what all have in common
+    is_by_partition: bool  # by each itself, or by what all have in common
 
     @property
     def units(self) -> float:
@@ -116,20 +116,20 @@ class TrafficFlow:
 
     traffic: Traffic
     route: KeyRoute
-    asked: Amounts
-    retried: float  # of `asked`, what was throttled before
-    extra: float  # for each unit: bytes of growth of a write, tokens of a read
+    offered_units: Amounts
+    retried_units: float  # of `asked`, what was throttled before
+    extra_per_unit: float  # for each unit: bytes of growth of a write, tokens of a read
     branches: tuple[IndexBranch, ...] = ()
-    passed: Amounts = field(default_factory=dict)
+    admitted_units: Amounts = field(default_factory=dict)
     refusals: list[FlowRefusal] = field(default_factory=list)
 
     @property
-    def total(self) -> float:
+    def total_units(self) -> float:
         """All units that are asked."""
-        return sum(self.asked.values())
+        return sum(self.offered_units.values())
 
     @property
-    def refused(self) -> Amounts:
+    def refused_units(self) -> Amounts:
         """What did not pass, by partition."""
         sums: Amounts = {}
         for refusal in self.refusals:
@@ -145,36 +145,36 @@ class TrafficDemand:
         self._router = PartitionRouter()
         self._waiting: dict[Traffic, Amounts] = {}
 
-    def offered(self, new: Iterable[Traffic]) -> Iterable[Traffic]:
+    def pending_and_new(self, new: Iterable[Traffic]) -> Iterable[Traffic]:
         """Return what is to be offered: what waits and what is new, each once."""
         return {**dict.fromkeys(self._waiting), **dict.fromkeys(new)}
 
-    def waiting(self, traffic: Traffic) -> float:
+    def waiting_units(self, traffic: Traffic) -> float:
         """Return the units of some traffic that wait for another try."""
         return sum(self._waiting.get(traffic, {}).values())
 
-    def writes(self, traffic: Writes, table: Table, units: float, now: float) -> TrafficFlow:
+    def route_writes(self, traffic: Writes, table: Table, units: float, now: float) -> TrafficFlow:
         """Return the flow of new units, and old ones, of a table. UnknownTableError, ValueError: see `_branch`."""
         branches = tuple(
-            self._branch(traffic, name, entries, table, now)
+            self._index_branch(traffic, name, entries, table, now)
             for name, entries in traffic.indexes.items()
         )
         route = self._route(traffic.keys, table, now)
-        asked, retried = self._asked(traffic, route, units)
-        return TrafficFlow(traffic, route, asked, retried, traffic.growth, branches)
+        asked, retried = self._offered_units(traffic, route, units)
+        return TrafficFlow(traffic, route, asked, retried, traffic.bytes_per_unit, branches)
 
-    def reads(self, traffic: Reads, table: Table, units: float, now: float) -> TrafficFlow:
+    def route_reads(self, traffic: Reads, table: Table, units: float, now: float) -> TrafficFlow:
         """Return the flow of new units, and old ones, of a table or an index that is there."""
         of = table if traffic.index is None else _index(table, traffic.index)
         route = self._route(traffic.keys, of, now)
-        asked, retried = self._asked(traffic, route, units)
+        asked, retried = self._offered_units(traffic, route, units)
         return TrafficFlow(
             traffic, route, asked, retried, table.tokens_for_read(1.0, traffic.consistency)
         )
 
-    def keep(self, flow: TrafficFlow) -> None:
+    def keep_refused(self, flow: TrafficFlow) -> None:
         """Let what a flow did not get wait for the next step, if it is to be retried."""
-        refused = flow.refused if flow.traffic.retried else {}
+        refused = flow.refused_units if flow.traffic.is_retried else {}
         if refused:
             self._waiting[flow.traffic] = refused
         else:
@@ -190,24 +190,24 @@ class TrafficDemand:
 
     def _route(self, keys: KeyDistribution, of: Table | Index, now: float) -> KeyRoute:
         sortable = of.sort_name is not None
-        return self._router.route(keys, of.resource.partitions, now, sortable=sortable)
+        return self._router.find_route(keys, of.resource.partitions, now, sortable=sortable)
 
-    def _asked(self, traffic: Traffic, route: KeyRoute, units: float) -> tuple[Amounts, float]:
+    def _offered_units(self, traffic: Traffic, route: KeyRoute, units: float) -> tuple[Amounts, float]:
         asked = {partition: units * share for partition, share in route.shares.items()}
         waiting = self._waiting.get(traffic, {})
         for partition, old in waiting.items():
-            for heir, part in route.heirs(partition, old):
+            for heir, part in route.successors(partition, old):
                 asked[heir] += part
         return asked, sum(waiting.values())
 
-    def _branch(
+    def _index_branch(
         self, traffic: Writes, name: str, entries: IndexEntries, table: Table, now: float
     ) -> IndexBranch:
         index = _index(table, name)
         if index.is_local:
             raise ValueError("a local index has no entries of its own: add their units to the rate")
         route = self._route(entries.keys, index, now)
-        units, growth = traffic.entry_units(entries), traffic.entry_growth(entries)
+        units, growth = traffic.entry_units(entries), traffic.entry_bytes_per_unit(entries)
         return IndexBranch(index.resource, route, units, growth)
 
 

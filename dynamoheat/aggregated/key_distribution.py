@@ -26,8 +26,8 @@ class SortKeyPattern(StrEnum):
     """Where within a key its traffic goes: whether a split can divide it depends on that."""
 
     SPREAD = "spread"  # evenly over its sort keys
-    GROWING = "growing"  # to a sort key that only ever grows
-    ONE = "one"  # to one item
+    ASCENDING = "growing"  # to a sort key that only ever grows
+    SINGLE_ITEM = "one"  # to one item
 
 
 class KeySegment(Protocol):
@@ -38,7 +38,7 @@ class KeySegment(Protocol):
         """The share of the whole traffic."""
         ...
 
-    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, "KeySegment"]]:
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, "KeySegment"]]:
         """Yield the partitions that it lies in, each with its part of it."""
         ...
 
@@ -46,7 +46,7 @@ class KeySegment(Protocol):
         """Return the position of one of its units, at random."""
         ...
 
-    def unsorted(self) -> "KeySegment":
+    def without_sort_key(self) -> "KeySegment":
         """Return it for a table without a sort key, where a key is one item."""
         ...
 
@@ -54,12 +54,12 @@ class KeySegment(Protocol):
 class KeyDistribution:
     """Partition keys and the share of the traffic that each gets. Immutable; make it once, use it for many steps."""
 
-    __slots__ = ("__weakref__", "_spots")
+    __slots__ = ("__weakref__", "_segments")
 
     def __init__(self, spots: Iterable[KeySegment]) -> None:
         """Take any spots; their shares are scaled to a sum of 1 where they are used."""
-        self._spots = tuple(spots)
-        if not self._spots or min(spot.share for spot in self._spots) <= 0:
+        self._segments = tuple(spots)
+        if not self._segments or min(spot.share for spot in self._segments) <= 0:
             raise ValueError("keys need shares above zero")
 
     @classmethod
@@ -71,27 +71,27 @@ class KeyDistribution:
         return cls(made(position(key)[0], share) for key, share in shares.items() if share)
 
     @classmethod
-    def one(cls, key: str, sorts: SortKeyPattern = SortKeyPattern.SPREAD) -> "KeyDistribution":
+    def single(cls, key: str, sorts: SortKeyPattern = SortKeyPattern.SPREAD) -> "KeyDistribution":
         """Return one key by name."""
         return cls.of({key: 1.0}, sorts)
 
     @classmethod
     def everywhere(cls) -> "KeyDistribution":
         """Return very many keys with equal traffic: all hashes alike."""
-        return cls.arc(0.0, 1.0)
+        return cls.hash_range(0.0, 1.0)
 
     @classmethod
-    def arc(cls, low: float, high: float) -> "KeyDistribution":
+    def hash_range(cls, low: float, high: float) -> "KeyDistribution":
         """Return very many keys on a stretch of the hash range, whose ends are 0 and 1."""
         if not 0 <= low < high <= 1:
             raise ValueError("an arc goes from one number to a greater, both from 0 to 1")
         return cls([HashRange(int(low * HASHES), int(high * HASHES), 1.0)])
 
-    def spots(self, *, sortable: bool) -> tuple[KeySegment, ...]:
+    def segments(self, *, sortable: bool) -> tuple[KeySegment, ...]:
         """Return where they lie in a table or an index; without a sort key each key is one item."""
         if sortable:
-            return self._spots
-        return tuple(spot.unsorted() for spot in self._spots)
+            return self._segments
+        return tuple(spot.without_sort_key() for spot in self._segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class HashRange:
     high: int
     share: float
 
-    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
         """Yield each partition with the part of the arc in it. O(partitions)."""
         at: Position = (self.low,)
         while at < (self.high,):
@@ -117,7 +117,7 @@ class HashRange:
         """Return the position of one of its keys."""
         return (random.randrange(self.low, self.high),)
 
-    def unsorted(self) -> KeySegment:
+    def without_sort_key(self) -> KeySegment:
         """Return it as it is."""
         return self
 
@@ -131,7 +131,7 @@ class ItemCollection:
     low: float = 0.0
     high: float = 1.0
 
-    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
         """Yield the partitions that the collection lies in: one, until a split divides it."""
         at = self.low
         while at < self.high:
@@ -146,7 +146,7 @@ class ItemCollection:
         """Return the position of one of its items."""
         return (self.hash, random.uniform(self.low, self.high))
 
-    def unsorted(self) -> KeySegment:
+    def without_sort_key(self) -> KeySegment:
         """Return the key as one item."""
         return SingleItem(self.hash, self.share)
 
@@ -158,7 +158,7 @@ class AscendingKey:
     hash: int
     share: float
 
-    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:
         """Yield the partition of the latest item."""
         yield partitions.at((self.hash, now)), self
 
@@ -166,7 +166,7 @@ class AscendingKey:
         """Return the position of the latest item."""
         return (self.hash, now)
 
-    def unsorted(self) -> KeySegment:
+    def without_sort_key(self) -> KeySegment:
         """Return the key as one item."""
         return SingleItem(self.hash, self.share)
 
@@ -178,7 +178,7 @@ class SingleItem:
     hash: int
     share: float
 
-    def parts(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
         """Yield its partition."""
         yield partitions.at((self.hash, _ANY)), self
 
@@ -186,13 +186,13 @@ class SingleItem:
         """Return its position."""
         return (self.hash, _ANY)
 
-    def unsorted(self) -> KeySegment:
+    def without_sort_key(self) -> KeySegment:
         """Return it as it is."""
         return self
 
 
 _SPOTS: Final = {
     SortKeyPattern.SPREAD: ItemCollection,
-    SortKeyPattern.GROWING: AscendingKey,
-    SortKeyPattern.ONE: SingleItem,
+    SortKeyPattern.ASCENDING: AscendingKey,
+    SortKeyPattern.SINGLE_ITEM: SingleItem,
 }

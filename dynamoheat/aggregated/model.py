@@ -49,7 +49,7 @@ class AggregatedHeat:
         self._demand = TrafficDemand()
         # Chance of its own, so that the model's draws, how long splits take, are the event mode's.
         chance = Random(seed)  # noqa: S311  # a simulation's, not a secret
-        self._passage = TableStep(limits.index_buffer_seconds * limits.partition_wcu, chance)
+        self._table_step = TableStep(limits.index_buffer_seconds * limits.partition_wcu, chance)
 
     @property
     def heat(self) -> Heat:
@@ -86,9 +86,9 @@ class AggregatedHeat:
         """Return partitions, rates, throttles and splits of all tables, ready for JSON."""
         return self._heat.snapshot(self.now)
 
-    def waiting(self, traffic: Traffic) -> float:
+    def waiting_units(self, traffic: Traffic) -> float:
         """Return the units of a retried traffic that come again with the next step, offered or not."""
-        return self._demand.waiting(traffic)
+        return self._demand.waiting_units(traffic)
 
     def offer(self, rates: Mapping[_Offered, float]) -> StepOutcome:
         """Let one step pass under these rates, in units a second, and return what became of them.
@@ -102,7 +102,7 @@ class AggregatedHeat:
         outcome = StepOutcome(self.now, self.step)
         offered: dict[Traffic, float] = dict(rates.items())
         for span in self._spans():
-            self._pass(offered, span, outcome)
+            self._admit(offered, span, outcome)
             self.now = span.stop
             if span.stop >= self._window_end:
                 self._heat.advance(span.stop)
@@ -118,23 +118,23 @@ class AggregatedHeat:
             stop = min(end, self._window_end, (floor(self.now / period + _CRUMB) + 1) * period)
             yield StepSpan(self.now, end if end - stop < _CRUMB * self.step else stop)
 
-    def _pass(self, rates: Mapping[Traffic, float], span: StepSpan, outcome: StepOutcome) -> None:
+    def _admit(self, rates: Mapping[Traffic, float], span: StepSpan, outcome: StepOutcome) -> None:
         writes: dict[Table, list[TrafficFlow]] = {}
         reads: dict[Resource, list[TrafficFlow]] = {}
-        for traffic in self._demand.offered(rates):
+        for traffic in self._demand.pending_and_new(rates):
             table = self._heat.table(traffic.table)
             units = rates.get(traffic, 0.0) * (span.stop - span.start)
             if isinstance(traffic, Writes):
-                flow = self._demand.writes(traffic, table, units, span.start)
+                flow = self._demand.route_writes(traffic, table, units, span.start)
                 writes.setdefault(table, []).append(flow)
             elif isinstance(traffic, Reads):
-                flow = self._demand.reads(traffic, table, units, span.start)
+                flow = self._demand.route_reads(traffic, table, units, span.start)
                 resource = self._heat.resource(traffic.table, traffic.index)
                 reads.setdefault(resource, []).append(flow)
         for table, flows in writes.items():
-            self._passage.write(table, flows, span, outcome)
+            self._table_step.admit_writes(table, flows, span, outcome)
         for resource, flows in reads.items():
-            self._passage.read(resource, flows, span, outcome)
+            self._table_step.admit_reads(resource, flows, span, outcome)
         for flow in (one for flows in (*writes.values(), *reads.values()) for one in flows):
-            self._demand.keep(flow)
+            self._demand.keep_refused(flow)
             outcome.count(flow)

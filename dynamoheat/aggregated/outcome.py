@@ -22,7 +22,7 @@ class StepTally:
     throttled: dict[ThrottleReason, float] = field(default_factory=dict)
 
     @property
-    def refused(self) -> float:
+    def total_throttled(self) -> float:
         """All that was throttled."""
         return sum(self.throttled.values())
 
@@ -85,20 +85,20 @@ class StepOutcome:
         for refusal in flow.refusals:
             reason = refusal.throttle.reason
             throttled[reason] = throttled.get(reason, 0.0) + refusal.units
-        passed = sum(flow.passed.values())
+        passed = sum(flow.admitted_units.values())
         tally = self.by_traffic.setdefault(flow.traffic, StepTally())
-        tally.add(StepTally(flow.total, passed, flow.retried, throttled))
+        tally.add(StepTally(flow.total_units, passed, flow.retried_units, throttled))
 
     def count_consumed(self, resource: Resource, amounts: Amounts, *, write: bool) -> None:
         """Add what partitions consumed."""
-        loads = self._of(resource)
+        loads = self._loads_of(resource)
         _add(loads.written if write else loads.read, amounts)
 
     def count_throttled(self, resource: Resource, amounts: Amounts) -> None:
         """Add what partitions were asked and did not serve."""
-        _add(self._of(resource).throttled, amounts)
+        _add(self._loads_of(resource).throttled, amounts)
 
-    def _of(self, resource: Resource) -> PartitionLoads:
+    def _loads_of(self, resource: Resource) -> PartitionLoads:
         return self._loads.setdefault((resource.table, resource.index), PartitionLoads())
 
 

@@ -43,8 +43,8 @@ class ConsumedPortion:
 
     resource: Resource
     route: KeyRoute
-    amounts: Amounts
-    extra: float  # for each unit: bytes of growth, or tokens of a read
+    units_by_partition: Amounts
+    extra_per_unit: float  # for each unit: bytes of growth, or tokens of a read
     item_units: float
 
 
@@ -52,32 +52,32 @@ class TableStep:
     """Takes flows through a table's limits. `buffer` is how many units of updates an index may have waiting."""
 
     def __init__(self, buffer: float, chance: Random) -> None:
-        self._buffer = buffer
+        self._buffer_units = buffer
         self._consumption = StepConsumption(chance)
 
-    def write(
+    def admit_writes(
         self, table: Table, flows: Sequence[TrafficFlow], span: StepSpan, outcome: StepOutcome
     ) -> None:
         """Pass all writes of a table."""
         indexes = list(table.index_resources())
         with _poured(_write_buckets(table.resource, indexes, flows), span):
-            verdict = admit_writes(table.resource, indexes, flows, self._buffer)
+            verdict = admit_writes(table.resource, indexes, flows, self._buffer_units)
             for flow in flows:
                 divide_flow(flow, verdict)
             portions = [portion for flow in flows for portion in _written(table.resource, flow)]
-            self._consumption.write(portions, span.middle)
+            self._consumption.consume_writes(portions, span.middle)
         for index in indexes:
             index.pending_updates(span.stop)
         meters = {index.index: index.meter for index in (table.resource, *indexes)}
         for flow in flows:
             for refusal in flow.refusals:
                 meter = meters[refusal.throttle.index]
-                self._consumption.refuse(flow, refusal, meter, span.middle)
+                self._consumption.count_refusal(flow, refusal, meter, span.middle)
                 outcome.count_throttled(table.resource, refusal.amounts)
         for portion in portions:
-            outcome.count_consumed(portion.resource, portion.amounts, write=True)
+            outcome.count_consumed(portion.resource, portion.units_by_partition, write=True)
 
-    def read(
+    def admit_reads(
         self, resource: Resource, flows: Sequence[TrafficFlow], span: StepSpan, outcome: StepOutcome
     ) -> None:
         """Pass all reads of a table or a global index."""
@@ -85,11 +85,11 @@ class TableStep:
             verdict = admit_reads(resource, flows)
             for flow in flows:
                 divide_flow(flow, verdict)
-            self._consumption.read([_own(resource, flow) for flow in flows], span.middle)
+            self._consumption.consume_reads([_own(resource, flow) for flow in flows], span.middle)
         for flow in flows:
-            outcome.count_consumed(resource, flow.passed, write=False)
+            outcome.count_consumed(resource, flow.admitted_units, write=False)
             for refusal in flow.refusals:
-                self._consumption.refuse(flow, refusal, resource.meter, span.middle)
+                self._consumption.count_refusal(flow, refusal, resource.meter, span.middle)
                 outcome.count_throttled(resource, refusal.amounts)
 
 
@@ -98,30 +98,30 @@ class StepConsumption:
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._rests: dict[Hashable, float] = {}
+        self._item_fractions: dict[Hashable, float] = {}
 
-    def write(self, portions: Sequence[ConsumedPortion], now: float) -> None:
+    def consume_writes(self, portions: Sequence[ConsumedPortion], now: float) -> None:
         """Consume what is written to a table and its indexes; buckets must be filled."""
         sums, totals = self._sums(portions)
         consume_summed_writes((), sums, totals, now)
         self._observe(sums, portions, now)
 
-    def read(self, portions: Sequence[ConsumedPortion], now: float) -> None:
+    def consume_reads(self, portions: Sequence[ConsumedPortion], now: float) -> None:
         """Consume what is read of a table or an index; buckets must be filled."""
         sums, totals = self._sums(portions)
         consume_summed_reads((), sums, totals, now)
         self._observe(sums, portions, now)
 
-    def refuse(self, flow: TrafficFlow, refusal: FlowRefusal, meter: Meter, now: float) -> None:
+    def count_refusal(self, flow: TrafficFlow, refusal: FlowRefusal, meter: Meter, now: float) -> None:
         """Count what a flow did not get for one reason; `meter` is that of the table or index that was short."""
         meter.advance(now)
         size = flow.traffic.item_units
-        items = self._whole((meter, refusal.throttle.reason), refusal.units / size)
-        wanted = refusal.units * (1 + sum(branch.units for branch in flow.branches))
+        items = self._whole_items((meter, refusal.throttle.reason), refusal.units / size)
+        wanted = refusal.units * (1 + sum(branch.units_per_table_unit for branch in flow.branches))
         meter.count_throttled(refusal.throttle, wanted, items)
-        if refusal.by_partition:
+        if refusal.is_by_partition:
             for partition, units in refusal.amounts.items():
-                partition.throttled_items += self._whole(partition, units / size)
+                partition.throttled_items += self._whole_items(partition, units / size)
 
     def _sums(self, portions: Sequence[ConsumedPortion]) -> tuple[PartitionSums, ResourceSums]:
         sums: PartitionSums = {}
@@ -129,23 +129,23 @@ class StepConsumption:
         items: dict[Resource, float] = {}
         for portion in portions:
             total = 0.0
-            for partition, units in portion.amounts.items():
+            for partition, units in portion.units_by_partition.items():
                 total += units
                 entry = sums.setdefault(partition, [0.0, 0.0, 0])
                 entry[0] += units
-                entry[1] += units * portion.extra
+                entry[1] += units * portion.extra_per_unit
             resource = portion.resource
             totals.setdefault(resource, [0.0, 0])[0] += total
             items[resource] = items.get(resource, 0.0) + total / portion.item_units
         for resource, count in items.items():
-            totals[resource][1] = self._whole(resource, count)
+            totals[resource][1] = self._whole_items(resource, count)
         return sums, totals
 
-    def _whole(self, what: Hashable, count: float) -> int:
+    def _whole_items(self, what: Hashable, count: float) -> int:
         """Return how many items are complete, and keep the rest."""
-        total = self._rests.get(what, 0.0) + count
+        total = self._item_fractions.get(what, 0.0) + count
         whole = int(total + 1e-6)
-        self._rests[what] = total - whole
+        self._item_fractions[what] = total - whole
         return whole
 
     def _observe(
@@ -162,8 +162,8 @@ class StepConsumption:
     def _sample(
         self, partition: Partition, portions: Sequence[ConsumedPortion], now: float
     ) -> Position:
-        takers = [portion for portion in portions if portion.amounts.get(partition)]
-        weights = [portion.amounts[partition] for portion in takers]
+        takers = [portion for portion in portions if portion.units_by_partition.get(partition)]
+        weights = [portion.units_by_partition[partition] for portion in takers]
         taker = self._random.choices(takers, weights)[0] if len(takers) > 1 else takers[0]
         return taker.route.sample(partition, self._random, now)
 
@@ -185,7 +185,7 @@ def _write_buckets(
     branches = chain.from_iterable(flow.branches for flow in flows)
     partitions = dict.fromkeys(
         chain(
-            *(flow.asked for flow in flows),
+            *(flow.offered_units for flow in flows),
             *(branch.route.shares for branch in branches),
             *(index.partitions_in_debt for index in indexes),
         )
@@ -196,7 +196,7 @@ def _write_buckets(
 
 
 def _read_buckets(resource: Resource, flows: Iterable[TrafficFlow]) -> Iterator[TokenBucket]:
-    yield from (part.read for part in dict.fromkeys(chain(*(flow.asked for flow in flows))))
+    yield from (part.read for part in dict.fromkeys(chain(*(flow.offered_units for flow in flows))))
     yield from _limits(resource.reads)
 
 
@@ -208,13 +208,13 @@ def _written(resource: Resource, flow: TrafficFlow) -> Iterator[ConsumedPortion]
     """Yield what a flow takes of the table and of its indexes."""
     yield _own(resource, flow)
     size = flow.traffic.item_units
-    passed = sum(flow.passed.values())
+    passed = sum(flow.admitted_units.values())
     for branch in flow.branches:
         amounts = entry_amounts(branch, passed)
         yield ConsumedPortion(
-            branch.resource, branch.route, amounts, branch.growth, size * branch.units
+            branch.resource, branch.route, amounts, branch.bytes_per_unit, size * branch.units_per_table_unit
         )
 
 
 def _own(resource: Resource, flow: TrafficFlow) -> ConsumedPortion:
-    return ConsumedPortion(resource, flow.route, flow.passed, flow.extra, flow.traffic.item_units)
+    return ConsumedPortion(resource, flow.route, flow.admitted_units, flow.extra_per_unit, flow.traffic.item_units)

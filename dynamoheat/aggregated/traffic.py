@@ -15,7 +15,7 @@ class Traffic:
 
     table: str
     keys: KeyDistribution
-    retried: bool = field(default=False, kw_only=True)
+    is_retried: bool = field(default=False, kw_only=True)
     """Whether what is throttled comes again with the next step; otherwise it is lost."""
 
     @property
@@ -44,7 +44,7 @@ class Writes(Traffic):
     """IndexEntries by the name of a global index; an index that is not named gets none."""
     item_bytes: int = field(default=1024, kw_only=True)
     """Size of an item, which says how many units it is."""
-    grows: bool = field(default=True, kw_only=True)
+    adds_items: bool = field(default=True, kw_only=True)
     """Whether items are new, so that partitions grow and split for size."""
 
     @property
@@ -53,18 +53,18 @@ class Writes(Traffic):
         return write_units(self.item_bytes)
 
     @property
-    def growth(self) -> float:
+    def bytes_per_unit(self) -> float:
         """The bytes by which a unit makes the table grow."""
-        return self.item_bytes / self.item_units if self.grows else 0.0
+        return self.item_bytes / self.item_units if self.adds_items else 0.0
 
     def entry_units(self, entries: IndexEntries) -> float:
         """Return the units of an index entry for each unit of the table."""
         return write_units(self._entry_bytes(entries)) / self.item_units
 
-    def entry_growth(self, entries: IndexEntries) -> float:
+    def entry_bytes_per_unit(self, entries: IndexEntries) -> float:
         """Return the bytes of an index entry for each of its units."""
         size = self._entry_bytes(entries)
-        return size / write_units(size) if self.grows else 0.0
+        return size / write_units(size) if self.adds_items else 0.0
 
     def _entry_bytes(self, entries: IndexEntries) -> int:
         return self.item_bytes if entries.entry_bytes is None else entries.entry_bytes

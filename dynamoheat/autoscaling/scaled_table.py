@@ -43,21 +43,21 @@ class ScaledTable:
         self._heat = heat
         self._table = table
         self._minute = heat.parameters.metric_period_seconds
-        self._delay = delay
+        self._update_seconds = delay
         self._trackers = {
             dimension: CapacityTracker(policy) for dimension, policy in policies.items()
         }
         self._decreases = {index: DecreaseQuota(60 * self._minute) for index, _ in policies}
         self._pending: dict[Dimension, tuple[float, float]] = {}  # capacity, and from when on
-        self._closed: float | None = None
+        self._decided_until: float | None = None
         self.changes: list[AutoScalingChange] = []
-        self.refused = 0  # decisions to lower a capacity that the limits on decreases forbade
+        self.rejected_decreases = 0  # decisions to lower a capacity that the limits on decreases forbade
 
     def advance(self, now: float) -> None:
         """Carry out what is due, and decide on every minute that has closed."""
-        self._carry_out(now)
+        self._apply_pending(now)
         end = floor(now / self._minute) * self._minute
-        closed, self._closed = self._closed, end
+        closed, self._decided_until = self._decided_until, end
         if closed is None or end <= closed:
             return
         for dimension, tracker in self._trackers.items():
@@ -70,24 +70,24 @@ class ScaledTable:
         index, write = dimension
         consumed = self._consumed(dimension, start)
         if dimension in self._pending:  # a table that is being updated takes no other update
-            tracker.minute(consumed, self._pending[dimension][0], now)
+            tracker.update(consumed, self._pending[dimension][0], now)
             return
         before = self._provisioned(dimension)
-        after = tracker.minute(consumed, before, now)
-        if after < before and not self._may_fall(index, tracker, now):
+        after = tracker.update(consumed, before, now)
+        if after < before and not self._use_decrease_quota(index, tracker, now):
             return
         if after != before:
             self.changes.append(AutoScalingChange(now, index, write, before, after))
-            self._pending[dimension] = (after, now + self._delay)
-            self._carry_out(now)
+            self._pending[dimension] = (after, now + self._update_seconds)
+            self._apply_pending(now)
 
-    def _may_fall(self, index: str | None, tracker: CapacityTracker, now: float) -> bool:
+    def _use_decrease_quota(self, index: str | None, tracker: CapacityTracker, now: float) -> bool:
         decreases = self._decreases[index]
-        if decreases.allowed(now):
+        if decreases.may_decrease(now):
             decreases.record(now)
             return True
-        self.refused += 1
-        tracker.refused()
+        self.rejected_decreases += 1
+        tracker.revert_decrease()
         return False
 
     def _consumed(self, dimension: Dimension, start: float) -> float:
@@ -105,7 +105,7 @@ class ScaledTable:
         figure = throughput.provisioned_write if write else throughput.provisioned_read
         return figure or 1.0
 
-    def _carry_out(self, now: float) -> None:
+    def _apply_pending(self, now: float) -> None:
         due = {key: capacity for key, (capacity, at) in self._pending.items() if at <= now}
         for dimension, capacity in due.items():
             del self._pending[dimension]

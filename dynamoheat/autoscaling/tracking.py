@@ -14,32 +14,32 @@ _AT_FIRST: Final = 4
 class TargetTrackingPolicy:
     """A scalable target and its policy; capacities in units a second. ValueError where AWS refuses it."""
 
-    minimum: float
-    maximum: float
+    min_capacity: float
+    max_capacity: float
     target: float = 0.7
     """Consumed share of what is provisioned that is aimed at: 0.2 to 0.9. [D] DG."""
-    minutes_up: int = 2
+    scale_out_minutes: int = 2
     """Consecutive minutes above the target until capacity rises. [D] DG."""
-    minutes_down: int = 15
+    scale_in_minutes: int = 15
     """Consecutive minutes below the target less `margin_down` until it falls. [D] DG."""
-    margin_down: float = 0.2
+    scale_in_margin: float = 0.2
     """[I] The alarm that is made for it: 20 points below the target."""
-    cooldown_up: float = 0.0
+    scale_out_cooldown_seconds: float = 0.0
     """Seconds after a rise in which only a larger one follows. [D] Application Auto Scaling: 0 for DynamoDB."""
-    cooldown_down: float = 0.0
+    scale_in_cooldown_seconds: float = 0.0
     """Seconds after a fall until the next; a rise ends them. [D] as above."""
-    falls: bool = True
+    scales_in: bool = True
     """Whether capacity falls at all (DisableScaleIn)."""
 
     def __post_init__(self) -> None:
         if not 0.2 <= self.target <= 0.9:
             raise ValueError("target must be between 0.2 and 0.9")
-        if not 1 <= self.minimum <= self.maximum:
+        if not 1 <= self.min_capacity <= self.max_capacity:
             raise ValueError("minimum must be at least 1, and not above maximum")
 
-    def bounded(self, capacity: float) -> float:
+    def clamp(self, capacity: float) -> float:
         """Return a capacity as whole units within the bounds."""
-        return min(max(float(ceil(capacity - 1e-9)), self.minimum), self.maximum)
+        return min(max(float(ceil(capacity - 1e-9)), self.min_capacity), self.max_capacity)
 
 
 class CapacityTracker:
@@ -47,12 +47,12 @@ class CapacityTracker:
 
     def __init__(self, policy: TargetTrackingPolicy) -> None:
         self.policy = policy
-        kept = max(policy.minutes_up, policy.minutes_down)
+        kept = max(policy.scale_out_minutes, policy.scale_in_minutes)
         self._minutes: deque[float] = deque(maxlen=kept)
-        self._rose_at, self._rose_by = float("-inf"), 0.0
-        self._fell_at = float("-inf")
+        self._scaled_out_at, self._scaled_out_by = float("-inf"), 0.0
+        self._scaled_in_at = float("-inf")
 
-    def minute(self, consumed: float, provisioned: float, now: float) -> float:
+    def update(self, consumed: float, provisioned: float, now: float) -> float:
         """Take a closed minute's consumption, units a second, and return the capacity to have from now on.
 
         A minute without consumption is none at all: CloudWatch has no data for it, so an idle capacity
@@ -63,41 +63,41 @@ class CapacityTracker:
             self._minutes.clear()
             return provisioned
         self._minutes.append(consumed)
-        wanted = self._risen(provisioned)
+        wanted = self._capacity_up(provisioned)
         if wanted > provisioned:
-            return self._rise(wanted, provisioned, now)
-        wanted = self._fallen(provisioned)
-        if wanted < provisioned and now >= self._fell_at + self.policy.cooldown_down:
-            self._fell_at = now
+            return self._scale_out(wanted, provisioned, now)
+        wanted = self._capacity_down(provisioned)
+        if wanted < provisioned and now >= self._scaled_in_at + self.policy.scale_in_cooldown_seconds:
+            self._scaled_in_at = now
             return wanted
         return provisioned
 
-    def refused(self) -> None:
+    def revert_decrease(self) -> None:
         """Take note that the last decision could not be carried out: its cooldown does not count."""
-        self._fell_at = float("-inf")
+        self._scaled_in_at = float("-inf")
 
-    def _risen(self, provisioned: float) -> float:
-        last = self._last(self.policy.minutes_up)
+    def _capacity_up(self, provisioned: float) -> float:
+        last = self._last_minutes(self.policy.scale_out_minutes)
         if last and min(last) > self.policy.target * provisioned:
-            return self.policy.bounded(max(last) / self.policy.target)
+            return self.policy.clamp(max(last) / self.policy.target)
         return provisioned
 
-    def _fallen(self, provisioned: float) -> float:
-        last = self._last(self.policy.minutes_down)
-        low = (self.policy.target - self.policy.margin_down) * provisioned
-        if self.policy.falls and last and max(last) < low:
-            return min(provisioned, self.policy.bounded(max(last) / self.policy.target))
+    def _capacity_down(self, provisioned: float) -> float:
+        last = self._last_minutes(self.policy.scale_in_minutes)
+        low = (self.policy.target - self.policy.scale_in_margin) * provisioned
+        if self.policy.scales_in and last and max(last) < low:
+            return min(provisioned, self.policy.clamp(max(last) / self.policy.target))
         return provisioned
 
-    def _rise(self, wanted: float, provisioned: float, now: float) -> float:
-        cooling = now < self._rose_at + self.policy.cooldown_up
-        if cooling and wanted - provisioned <= self._rose_by:
+    def _scale_out(self, wanted: float, provisioned: float, now: float) -> float:
+        cooling = now < self._scaled_out_at + self.policy.scale_out_cooldown_seconds
+        if cooling and wanted - provisioned <= self._scaled_out_by:
             return provisioned
-        self._rose_at, self._rose_by = now, wanted - provisioned
-        self._fell_at = float("-inf")
+        self._scaled_out_at, self._scaled_out_by = now, wanted - provisioned
+        self._scaled_in_at = float("-inf")
         return wanted
 
-    def _last(self, minutes: int) -> list[float]:
+    def _last_minutes(self, minutes: int) -> list[float]:
         """Return the last minutes, or nothing where there are not so many yet."""
         return list(self._minutes)[-minutes:] if len(self._minutes) >= minutes else []
 
@@ -117,7 +117,7 @@ class DecreaseQuota:
         self._hour = hour
         self._today: list[float] = []
 
-    def allowed(self, now: float) -> bool:
+    def may_decrease(self, now: float) -> bool:
         """Say whether capacity may be lowered now. The clock must not step back."""
         today = self._since_midnight(now)
         if not today:
@@ -128,11 +128,11 @@ class DecreaseQuota:
 
     def record(self, now: float) -> None:
         """Count a decrease. ValueError where it is not allowed."""
-        if not self.allowed(now):
+        if not self.may_decrease(now):
             raise ValueError("capacity was lowered too often today")
         self._today = [*self._since_midnight(now), now]
 
-    def made_today(self, now: float) -> int:
+    def count_today(self, now: float) -> int:
         """Return the decreases of the day so far: NumberOfDecreasesToday."""
         return len(self._since_midnight(now))
 

@@ -50,7 +50,7 @@ class EngineClient:
         """Take the engine's address, and the seconds that it may take to accept a connection."""
         tls = ssl.create_default_context() if url.scheme == "https" else None
         self._url = url
-        self._link = EngineConnectionPool(
+        self._pool = EngineConnectionPool(
             str(url.host), int(url.port or 80), tls=tls, patience=patience
         )
 
@@ -65,7 +65,7 @@ class EngineClient:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._link.close()
+        self._pool.close()
         await self._session.close()
 
     async def send(self, call: EndpointCall) -> Reply:
@@ -74,7 +74,7 @@ class EngineClient:
         One that is out of reach gives an answer with status 503: nothing was written. One that breaks off
         gives 500: the outcome is unknown.
         """
-        return normalize_error(await self._link.send(call))
+        return normalize_error(await self._pool.send(call))
 
     async def relay(self, request: web.BaseRequest, body: bytes) -> web.Response:
         """Answer a request that is no call of DynamoDB with what the engine says."""
@@ -109,7 +109,7 @@ class EngineConnectionPool:
         """Wait up to `patience` seconds for an engine that does not accept connections."""
         self._address = (host, port)
         self._tls = tls
-        self._patience = patience
+        self._connect_seconds = patience
         self._idle: list[_Connection] = []
 
     async def send(self, call: EndpointCall) -> Reply:
@@ -139,11 +139,11 @@ class EngineConnectionPool:
 
     async def _connect(self) -> "_Connection | None":
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._patience
+        deadline = loop.time() + self._connect_seconds
         while True:
             try:
                 _, connection = await loop.create_connection(
-                    self._fresh, *self._address, ssl=self._tls
+                    self._new_connection, *self._address, ssl=self._tls
                 )
             except OSError as error:  # a name that is not known among them
                 if loop.time() >= deadline:
@@ -153,7 +153,7 @@ class EngineConnectionPool:
             else:
                 return connection
 
-    def _fresh(self) -> "_Connection":
+    def _new_connection(self) -> "_Connection":
         return _Connection(self._idle)
 
     def _request(self, call: EndpointCall) -> bytes:
@@ -189,14 +189,14 @@ class _Connection(asyncio.Protocol):
         if self._reply is None or self._reply.done():
             return
         try:
-            self._take(ended=False)
+            self._parse(ended=False)
         except ValueError:  # no HTTP
             self._transport.abort()
 
     def eof_received(self) -> None:
         if self._reply is not None and not self._reply.done():
             try:
-                self._take(ended=True)
+                self._parse(ended=True)
             except ValueError:
                 self._transport.abort()
 
@@ -207,7 +207,7 @@ class _Connection(asyncio.Protocol):
         if self._reply is not None and not self._reply.done():
             self._reply.set_exception(ConnectionResetError(str(exc or "closed")))
 
-    def _take(self, *, ended: bool) -> None:
+    def _parse(self, *, ended: bool) -> None:
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0 or self._reply is None:
             return

@@ -53,7 +53,7 @@ class Fault:
     probability: float
     seconds: float = 0.0
 
-    def concerns(self, operation: str) -> bool:
+    def applies_to(self, operation: str) -> bool:
         """Say whether calls of an operation may be hit."""
         return self.operation == operation or (self.operation == _ANY and operation in DATA_PLANE)
 
@@ -90,7 +90,7 @@ class Faults:
         self._faults = tuple(faults)
         self._random = random
         self._sleep = sleep
-        self._refuse = refuse
+        self._throttle = refuse
 
     @property
     def texts(self) -> list[str]:
@@ -109,13 +109,13 @@ class Faults:
             UnansweredError: The caller must get no answer.
         """
         for each in self._faults:
-            if not each.concerns(call.operation) or self._random.random() >= each.probability:
+            if not each.applies_to(call.operation) or self._random.random() >= each.probability:
                 continue
             self.injected[each.text] += 1
             if each.kind == "latency":
                 await self._sleep(each.seconds)
             else:
-                return await _broken(each.kind, call, forward, self._refuse)
+                return await _broken(each.kind, call, forward, self._throttle)
         return await forward(call)
 
 

@@ -45,7 +45,7 @@ class HeatOptions:
             parameters=tuple(given.parameter),
         )
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """Raise OptionError where any of it can't be understood."""
         self.to_faults()
         self.to_parameters()

@@ -30,16 +30,16 @@ class RewrittenRequest:
 
     request: Document
     added: frozenset[str]  # names of parameters
-    form: str | None  # of consumed capacity, that the client wants
+    capacity_form: str | None  # of consumed capacity, that the client wants
 
-    def named_in(self, text: str) -> bool:
+    def is_blamed_in(self, text: str) -> bool:
         """Say whether an engine's complaint is about something that was added."""
         lowered = text.lower()
         return any(name.lower() in lowered for name in self.added)
 
-    def without_extras(self, answer: Document) -> dict[str, Any] | None:
+    def strip_extras(self, answer: Document) -> dict[str, Any] | None:
         """Return the answer without what the client did not ask for, None where nothing was added."""
-        if not self.added and self.form is None:
+        if not self.added and self.capacity_form is None:
             return None
         hidden = {"ConsumedCapacity"}
         if _VALUES in self.added:

@@ -72,7 +72,7 @@ class ServeOptions:
 
     engine: str
     port: int = 8001
-    patience: float = 50.0  # seconds for an answer of the engine
+    timeout_seconds: float = 50.0  # seconds for an answer of the engine
     heat: HeatOptions
 
 
@@ -117,17 +117,17 @@ async def serving(options: ServeOptions, clock: Callable[[], float]) -> AsyncGen
         ServeError: The port is taken or the engine does not answer.
         OptionError: An option can't be understood.
     """
-    options.heat.check()
+    options.heat.validate()
     listener = _bind(options.port)
     with listener:
-        patience = min(options.patience, _CONNECT_SECONDS)
+        patience = min(options.timeout_seconds, _CONNECT_SECONDS)
         async with EngineClient(_engine_address(options.engine), patience=patience) as engine:
             await _reach(engine, options.engine)
             throttling = make_throttling(
                 options.heat,
                 lambda name, call: describe_table(engine.send, name, call),
                 clock,
-                patience=options.patience,
+                patience=options.timeout_seconds,
             )
             server = HeatServer(engine, throttling, make_faults(options.heat, throttling))
             runner = web.ServerRunner(
@@ -238,7 +238,7 @@ def _state(throttling: Throttling | None) -> dict[str, Any]:
     if throttling is None:
         return {"heat": False, "tables": {}}
     state = throttling.heat.snapshot(throttling.clock())
-    return {**state, "engine": asdict(throttling.check)}
+    return {**state, "engine": asdict(throttling.comparison)}
 
 
 def _in_force(faults: Faults) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class ModelTables:
         self._heat = heat
         self._clock = clock
         self._describe = describe
-        self._stated: dict[str, Description] = {}  # as described, to notice what changed since
+        self._described: dict[str, Description] = {}  # as described, to notice what changed since
         self._current: dict[str, Description] = {}  # and as later calls made it
 
     def __contains__(self, name: object) -> bool:
@@ -76,43 +76,43 @@ class ModelTables:
         description = await self._describe(name, call)
         if description is None:
             return False
-        self.state(description)
+        self.put_description(description)
         return name in self._current
 
-    def state(self, description: Description) -> None:
+    def put_description(self, description: Description) -> None:
         """Take a description. One that is unchanged leaves alone what calls changed about the table."""
         try:
             name = description["TableName"]
-            if self._stated.get(name) != description:
-                self._tell(with_billing_mode(description), self._stated.get(name))
-                self._stated[name] = description
+            if self._described.get(name) != description:
+                self._update_model(with_billing_mode(description), self._described.get(name))
+                self._described[name] = description
         except (AttributeError, LookupError, TypeError, ValueError):
             _log.warning("a table's description can't be read: %r", description, exc_info=True)
 
-    def match(self, described: Mapping[str, Description]) -> None:
+    def sync(self, described: Mapping[str, Description]) -> None:
         """Make the model's tables those that are described."""
-        for name in self._stated.keys() - described.keys():
+        for name in self._described.keys() - described.keys():
             self.forget(name)
         for description in described.values():
-            self.state(description)
+            self.put_description(description)
 
-    def update(self, request: Mapping[str, Any], described: Description | None = None) -> None:
+    def apply_update(self, request: Mapping[str, Any], described: Description | None = None) -> None:
         """Take an UpdateTable request that was accepted; `described` is the table as described since."""
         name = table_name(str(request.get("TableName")))
         before = self._current.get(name)
         if before is None:
             return
-        self._tell(apply_update(before, request), before)
+        self._update_model(apply_update(before, request), before)
         if described is not None:
-            self._stated[name] = described
+            self._described[name] = described
 
     def forget(self, name: str) -> None:
         """Remove a table, all that happened to it included."""
         self._heat.delete_table(name)
-        self._stated.pop(name, None)
+        self._described.pop(name, None)
         self._current.pop(name, None)
 
-    def complete(self, answer: dict[str, Any]) -> None:
+    def add_throughput(self, answer: dict[str, Any]) -> None:
         """Put into a table's description what engines don't know: warm and maximum throughput."""
         current = self._current.get(answer.get("TableName", ""))
         if current is None:
@@ -141,7 +141,7 @@ class ModelTables:
         attributes: Iterable[Mapping[str, str]] = current.get("AttributeDefinitions") or ()
         return {each["AttributeName"]: each["AttributeType"] for each in attributes}
 
-    def _tell(self, description: Description, before: Description | None) -> None:
+    def _update_model(self, description: Description, before: Description | None) -> None:
         settings = TableSettings.from_description(description)
         same = before is not None and _identity(before) == _identity(description)
         change = self._heat.update_table if same else self._heat.create_table
@@ -196,7 +196,7 @@ async def handle_table_call(call: EndpointCall, forward: Forward, tables: ModelT
         answer = {"TableDescription": table}
     if not isinstance(table, dict) or table.get("TableName") not in tables:
         return reply
-    tables.complete(table)
+    tables.add_throughput(table)
     return json_reply(200, answer, reply)
 
 
@@ -230,9 +230,9 @@ def _tell(
     if operation == "CreateTable":
         made = answer.get("TableDescription") or {}
         known = {name: made[name] for name in ("TableArn", "TableId") if name in made}
-        tables.state({**request, **known})
+        tables.put_description({**request, **known})
     elif operation == "UpdateTable":
-        tables.update(request)
+        tables.apply_update(request)
     elif operation == "DeleteTable":
         tables.forget(table_name(str(request.get("TableName"))))
 

@@ -95,9 +95,9 @@ class Throttling:
         self.heat = heat
         self.clock = clock
         self.tables = ModelTables(heat, clock, describe)
-        self.check = EngineComparison()
-        self._patience = patience
-        self._refused_extras: set[str] = (
+        self.comparison = EngineComparison()
+        self._timeout_seconds = patience
+        self._operations_without_extras: set[str] = (
             set()
         )  # operations whose additions the engine does not take
 
@@ -105,13 +105,13 @@ class Throttling:
         """Answer a data-plane call: throttled, or forwarded, as a whole or what is admitted of a batch."""
         request = parse_document(call.body)
         if request is None or not self.heat.is_metered(call.operation):
-            return await self._unmodelled(call, forward)
-        wanted = self._amended(call.operation, request)
+            return await self._forward_unmodelled(call, forward)
+        wanted = self._rewrite(call.operation, request)
         admission = await self._admission(call, wanted)
         if admission is None:
-            return await self._unmodelled(call, forward)
+            return await self._forward_unmodelled(call, forward)
         if admission.throttles:
-            if self._is_surely_refused(admission):
+            if self._is_invalid(admission):
                 self.heat.cancel(admission, self.clock())
                 return await self._send(call, forward)
             if admission.is_rejected:
@@ -124,15 +124,15 @@ class Throttling:
         reply = await self._send(_changed(call, wanted, admission), forward)
         if reply.status == 400 and self._is_complaint(wanted, reply):
             _log.info("the engine does not take %s of %s", set(wanted.added), call.operation)
-            self._refused_extras.add(call.operation)
+            self._operations_without_extras.add(call.operation)
             self.heat.cancel(admission, self.clock())
             return await self.admit(call, forward)
-        return self._settled(wanted, admission, reply)
+        return self._settle_reply(wanted, admission, reply)
 
-    def _amended(self, operation: str, request: Mapping[str, Any]) -> RewrittenRequest:
+    def _rewrite(self, operation: str, request: Mapping[str, Any]) -> RewrittenRequest:
         found = rewrite_request(operation, request)
-        if operation in self._refused_extras:
-            return RewrittenRequest(request, frozenset(), found.form)
+        if operation in self._operations_without_extras:
+            return RewrittenRequest(request, frozenset(), found.capacity_form)
         return found
 
     async def _admission(self, call: EndpointCall, wanted: RewrittenRequest) -> Admission | None:
@@ -151,14 +151,14 @@ class Throttling:
                 if not await self.tables.learn(_table_of(unknown.name), call):
                     return None
 
-    def _settled(self, wanted: RewrittenRequest, admission: Admission, reply: Reply) -> Reply:
+    def _settle_reply(self, wanted: RewrittenRequest, admission: Admission, reply: Reply) -> Reply:
         """Correct the model by what the engine answered, and answer as the client wants it."""
         answer = parse_document(reply.body) or {}
         try:
-            self._correct(admission, reply, answer)
+            self._settle(admission, reply, answer)
         except MalformedRequestError as error:  # what was taken stands
             _log.warning("the engine's answer can't be settled: %s", error)
-        shown = wanted.without_extras(answer)
+        shown = wanted.strip_extras(answer)
         if reply.status != 200:
             changed = shown is not None and len(shown) < len(answer)
             return json_reply(reply.status, shown or {}, reply) if changed else reply
@@ -166,11 +166,11 @@ class Throttling:
             return reply
         shown = dict(answer) if shown is None else shown
         add_unprocessed(shown, admission)
-        if wanted.form is not None:
-            add_capacity(shown, admission, wanted.form)
+        if wanted.capacity_form is not None:
+            add_capacity(shown, admission, wanted.capacity_form)
         return json_reply(200, shown, reply)
 
-    def _correct(self, admission: Admission, reply: Reply, answer: Mapping[str, Any]) -> None:
+    def _settle(self, admission: Admission, reply: Reply, answer: Mapping[str, Any]) -> None:
         now = self.clock()
         kind = error_name(answer)
         if reply.status == 200:
@@ -188,16 +188,16 @@ class Throttling:
         reported = parse_reported_units(answer)
         if not reported:
             return
-        self.check.compared += 1
+        self.comparison.compared += 1
         theirs = sum(units for arms in reported.values() for units in arms.values())
         if abs(theirs - admission.units) > _ROUNDING:
-            self.check.different += 1
+            self.comparison.different += 1
             _log.debug(
                 "%s: the engine reports %s units, the model counts %s",
                 admission.operation, theirs, admission.units,
             )  # fmt: skip
 
-    def _is_surely_refused(self, admission: Admission) -> bool:
+    def _is_invalid(self, admission: Admission) -> bool:
         try:
             return is_invalid(admission, self.tables.key_types)
         except (AttributeError, LookupError, TypeError, ValueError):
@@ -205,21 +205,21 @@ class Throttling:
 
     def _is_complaint(self, wanted: RewrittenRequest, reply: Reply) -> bool:
         error = parse_document(reply.body) or {}
-        return error_name(error) in _COMPLAINTS and wanted.named_in(str(error.get("message", "")))
+        return error_name(error) in _COMPLAINTS and wanted.is_blamed_in(str(error.get("message", "")))
 
-    async def _unmodelled(self, call: EndpointCall, forward: Forward) -> Reply:
-        self.check.not_modelled += 1
+    async def _forward_unmodelled(self, call: EndpointCall, forward: Forward) -> Reply:
+        self.comparison.not_modelled += 1
         return await self._send(call, forward)
 
     async def _send(self, call: EndpointCall, forward: Forward) -> Reply:
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout_seconds):
                 return await forward(call)
         except TimeoutError:
             return refusal(
                 500,
                 "InternalServerError",
-                f"The engine did not answer within {self._patience:g} seconds.",
+                f"The engine did not answer within {self._timeout_seconds:g} seconds.",
             )
 
 

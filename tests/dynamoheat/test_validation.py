@@ -37,12 +37,12 @@ def named(number: str) -> PublishedCase:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.number}: {case.given[:40]}")
 def test_the_model_gives_what_was_published(case: PublishedCase) -> None:
-    quick = case.quickly()
+    quick = case.quick_variant()
     figures = quick.run(quick.trial(DEFAULTS, 100))
     out = {
-        each.what: figure
+        each.name: figure
         for each, figure in zip(case.expected, figures, strict=True)
-        if not each.holds(figure)
+        if not each.is_met_by(figure)
     }
     assert out == {}
 
@@ -56,7 +56,7 @@ def test_every_published_case_is_there() -> None:
 def test_the_scale_of_limits_does_not_change_when_and_how_far_reads_rise() -> None:
     case = named("8")
     small, large = (
-        case.run(replace(case, limits=limits).trial(DEFAULTS, 3)) for limits in (0.01, 0.02)
+        case.run(replace(case, limit_scale=limits).trial(DEFAULTS, 3)) for limits in (0.01, 0.02)
     )
     assert small == pytest.approx(large, rel=0.05)
 
@@ -89,7 +89,7 @@ def test_neither_scale_changes_what_waiting_clients_get_through() -> None:
         trial = Trial(DEFAULTS, 2, limits, time)
         random = trial.random()
         items = (item(f"key{n % 10}", f"{random.random():.9f}") for n in count())
-        who = Clients(threads=128, latency=0.0063)
+        who = Clients(threads=128, latency_seconds=0.0063)
         flows = run_clients(trial, trial.model(table()), items, who, 24 * 60)
         return [mean(flow.accepted for flow in flows[at : at + 8]) for at in (1, 16)]
 
@@ -104,23 +104,23 @@ def test_neither_scale_changes_what_waiting_clients_get_through() -> None:
         (ExpectedFigure.near("x", 1_000, 0.02), [980, 1_020], [979, 1_021]),
         (ExpectedFigure.exactly("x", 3), [3], [2.99, 3.01]),
         (ExpectedFigure("x", "none within 10", "none", 10), [10, 999], [9.9]),
-        (ExpectedFigure.noted("x", "56"), [0, 1e9], []),
+        (ExpectedFigure.without_tolerance("x", "56"), [0, 1e9], []),
     ],
 )
 def test_a_figure_is_held_to_its_tolerance(
     expected: ExpectedFigure, within: list[float], out: list[float]
 ) -> None:
-    assert all(expected.holds(figure) for figure in within)
-    assert not any(expected.holds(figure) for figure in out)
+    assert all(expected.is_met_by(figure) for figure in within)
+    assert not any(expected.is_met_by(figure) for figure in out)
 
 
 def test_one_seed_out_of_tolerance_is_out() -> None:
     case = replace(named("DG"), expected=(ExpectedFigure.near("x", 100, 0.1),))
     outcome = CaseOutcome(case, ((95.0,), (100.0,), (120.0,)))
-    assert outcome.within(0) == 2
-    assert not outcome.holds
-    assert outcome.middle(0) == 100
-    assert outcome.spread(0) == (95, 120)
+    assert outcome.seeds_within(0) == 2
+    assert not outcome.is_within_tolerance
+    assert outcome.median(0) == 100
+    assert outcome.extremes(0) == (95, 120)
 
 
 def test_the_command_fails_where_a_case_is_out_and_says_which(

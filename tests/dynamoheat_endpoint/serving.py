@@ -107,7 +107,7 @@ def endpoint(
     **heat: Any,
 ) -> Generator[Endpoint]:
     """Run an endpoint in front of an engine, on a free port; `heat` are fields of HeatOptions."""
-    options = ServeOptions(engine=engine_url, port=0, patience=patience, heat=HeatOptions(**heat))
+    options = ServeOptions(engine=engine_url, port=0, timeout_seconds=patience, heat=HeatOptions(**heat))
     still = Clock()
     ready = threading.Event()
     found: dict[str, Any] = {}

@@ -234,9 +234,9 @@ def test_a_call_that_waits_may_fail_afterwards() -> None:
 
 
 def test_the_star_spares_calls_about_tables() -> None:
-    assert parse_fault("*:500:1").concerns("Query")
-    assert not parse_fault("*:500:1").concerns("DescribeTable")
-    assert parse_fault("DescribeTable:500:1").concerns("DescribeTable")
+    assert parse_fault("*:500:1").applies_to("Query")
+    assert not parse_fault("*:500:1").applies_to("DescribeTable")
+    assert parse_fault("DescribeTable:500:1").applies_to("DescribeTable")
 
 
 @pytest.mark.engine

@@ -108,34 +108,34 @@ def test_a_table_deleted_past_the_endpoint_is_forgotten(
 
 def test_a_description_that_stays_the_same_leaves_alone_what_calls_changed() -> None:
     heat, tables = known_tables()
-    tables.match({"events": DESCRIBED})
+    tables.sync({"events": DESCRIBED})
     assert heat.resource("events").writes.maximum == 7
-    tables.update({"TableName": "events", "OnDemandThroughput": {"MaxWriteRequestUnits": 8}})
-    tables.match({"events": dict(DESCRIBED)})
+    tables.apply_update({"TableName": "events", "OnDemandThroughput": {"MaxWriteRequestUnits": 8}})
+    tables.sync({"events": dict(DESCRIBED)})
     assert heat.resource("events").writes.maximum == 8
-    tables.match({"events": {**DESCRIBED, "OnDemandThroughput": {"MaxWriteRequestUnits": 9}}})
+    tables.sync({"events": {**DESCRIBED, "OnDemandThroughput": {"MaxWriteRequestUnits": 9}}})
     assert heat.resource("events").writes.maximum == 9
 
 
 def test_a_changed_table_keeps_its_partitions_and_one_made_anew_does_not() -> None:
     heat, tables = known_tables()
-    tables.state(DESCRIBED)
+    tables.put_description(DESCRIBED)
     before = heat.resource("events")
-    tables.state({**DESCRIBED, "WarmThroughput": {"WriteUnitsPerSecond": 9_000}})
+    tables.put_description({**DESCRIBED, "WarmThroughput": {"WriteUnitsPerSecond": 9_000}})
     assert heat.resource("events") is before
     assert len(before.partitions) == 9
-    tables.state({**DESCRIBED, "TableId": "2"})
+    tables.put_description({**DESCRIBED, "TableId": "2"})
     assert heat.resource("events") is not before
-    tables.match({})
+    tables.sync({})
     assert "events" not in tables
     assert heat.tables == {}
 
 
 def test_a_description_that_is_none_changes_nothing() -> None:
     heat, tables = known_tables()
-    tables.state(DESCRIBED)
+    tables.put_description(DESCRIBED)
     for odd in ({}, {"TableName": "events"}, {**DESCRIBED, "KeySchema": 1}):
-        tables.state(odd)
+        tables.put_description(odd)
     assert list(heat.tables) == ["events"]
 
 

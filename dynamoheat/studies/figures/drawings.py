@@ -99,7 +99,7 @@ def _panels(runs: Sequence[GenerationRun]) -> tuple[Figure, list[Axes]]:
     grid = figure.subplots(len(runs), 1, sharex=True)
     panels = list(np.atleast_1d(grid))
     for number, (run, axes) in enumerate(zip(runs, panels, strict=True), 1):
-        name, adds = run.generation.value, run.generation.adds
+        name, adds = run.generation.value, run.generation.addition
         text = axes.set_title(f"{number}  {name}", loc="left", pad=4, fontweight="bold")
         axes.annotate(
             adds, (1, 0), xycoords=text, xytext=(8, 0), textcoords="offset points", va="bottom"
@@ -135,7 +135,7 @@ def _heat_map(run: GenerationRun, axes: Axes) -> None:
     rows = run.by_partition()
     minutes = run.workload.starts[-1] / 60
     # Several pixels a cell: some viewers blur pixels when they enlarge a picture.
-    picture = np.array(run.rates()).repeat(16, axis=0).repeat(6, axis=1)
+    picture = np.array(run.accepted_rates()).repeat(16, axis=0).repeat(6, axis=1)
     axes.imshow(
         picture,
         aspect="auto",

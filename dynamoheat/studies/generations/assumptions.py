@@ -11,8 +11,8 @@ __all__ = ["DesignAssumptions", "ItemRequest", "Neighbours", "NewTable"]
 class Neighbours:
     """Other tables' partitions on one storage node, in node tokens a second."""
 
-    allocated: float
-    used: float
+    allocated_tokens: float
+    used_tokens: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +38,10 @@ class DesignAssumptions:
     """The nodes of each zone, by who else is on them: three that are half idle, one whose neighbours use
     all that is theirs, one with room. [U] Placement fills them in this order."""
 
-    adaptive_delay: float = 300.0
+    adaptive_delay_seconds: float = 300.0
     """Throttling of a partition before adaptive capacity acts on it. [D] DG of 2018: "typically a 5-minute
     to 30-minute interval"; the least of it."""
-    adaptive_period: float = 60.0
+    adaptive_period_seconds: float = 60.0
     """How often adaptive capacity compares demand with what is granted. [U]"""
     adaptive_gain: float = 0.5
     """Share of the difference that one comparison makes good. [U] ATC22: "a proportional control
@@ -49,10 +49,10 @@ class DesignAssumptions:
 
     routers: int = 8
     """Request routers that a table's traffic comes through. [U]"""
-    router_interval: float = 2.0
+    router_interval_seconds: float = 2.0
     """Seconds of traffic that a router asks tokens for, and waits if it got less. [U] ATC22: "regular
     intervals (in the order of few seconds)"."""
-    token_lifetime: float = 4.0
+    token_lifetime_seconds: float = 4.0
     """Seconds until a router's tokens expire. [U] ATC22: "time-limited"."""
 
 

@@ -22,7 +22,7 @@ class Generation(Enum):
     ON_DEMAND = "on-demand"
 
     @property
-    def adds(self) -> str:
+    def addition(self) -> str:
         """What is new in it, in a few words."""
         return _ADDS[self]
 

@@ -24,11 +24,11 @@ class _Router:
     tokens: float = 0.0
     expires: float = float("-inf")
     reported: float = 0.0  # units a second that it was asked for, when it last asked the centre
-    wanted: float = 0.0  # units since then
-    since: float = float("-inf")
-    may_ask: float = float("-inf")
+    requested: float = 0.0  # units since then
+    reported_at: float = float("-inf")
+    next_request_at: float = float("-inf")
 
-    def left(self, now: float) -> float:
+    def valid_tokens(self, now: float) -> float:
         return self.tokens if now < self.expires else 0.0
 
 
@@ -41,45 +41,45 @@ class GlobalAdmission:
     """
 
     def __init__(self, centre: TokenBucket, assumed: DesignAssumptions) -> None:
-        self._centre = centre
-        self._assumed = assumed
+        self._central_bucket = centre
+        self._assumptions = assumed
         self._routers = [_Router() for _ in range(assumed.routers)]
 
-    def admits(self, router: int, units: float, now: float) -> bool:
+    def may_admit(self, router: int, units: float, now: float) -> bool:
         """Say whether a router has tokens for a request, having asked for more if it must."""
         local = self._routers[router % len(self._routers)]
-        local.wanted += units
-        if local.left(now) < units and now >= local.may_ask:
+        local.requested += units
+        if local.valid_tokens(now) < units and now >= local.next_request_at:
             self._replenish(local, units, now)
-        return local.left(now) >= units
+        return local.valid_tokens(now) >= units
 
     def spend(self, router: int, units: float) -> None:
         """Take the tokens of a request that its partition admitted too. The centre's are taken elsewhere."""
         self._routers[router % len(self._routers)].tokens -= units
 
-    def outstanding(self, now: float) -> float:
+    def outstanding_tokens(self, now: float) -> float:
         """Return the tokens that routers hold."""
-        return sum(router.left(now) for router in self._routers)
+        return sum(router.valid_tokens(now) for router in self._routers)
 
     def _replenish(self, local: _Router, units: float, now: float) -> None:
         self._report(local, now)
-        asked = max(local.reported * self._assumed.router_interval, units)
+        asked = max(local.reported * self._assumptions.router_interval_seconds, units)
         local.tokens = 0.0
-        available = self._centre.fill(now) - self.outstanding(now)
+        available = self._central_bucket.fill(now) - self.outstanding_tokens(now)
         local.tokens = max(0.0, min(asked, available * self._share(local, now)))
-        local.expires = now + self._assumed.token_lifetime
+        local.expires = now + self._assumptions.token_lifetime_seconds
         if local.tokens < asked:
-            local.may_ask = now + self._assumed.router_interval
+            local.next_request_at = now + self._assumptions.router_interval_seconds
 
     def _report(self, local: _Router, now: float) -> None:
-        elapsed = min(max(now - local.since, 1.0), self._assumed.token_lifetime)
-        local.reported = local.wanted / elapsed
-        local.wanted, local.since = 0.0, now
+        elapsed = min(max(now - local.reported_at, 1.0), self._assumptions.token_lifetime_seconds)
+        local.reported = local.requested / elapsed
+        local.requested, local.reported_at = 0.0, now
 
     def _share(self, local: _Router, now: float) -> float:
         """Return a router's part of the consumption that the centre has lately been told of."""
-        heard_since = now - self._assumed.token_lifetime
-        lately = sum(each.reported for each in self._routers if each.since >= heard_since)
+        heard_since = now - self._assumptions.token_lifetime_seconds
+        lately = sum(each.reported for each in self._routers if each.reported_at >= heard_since)
         return local.reported / lately
 
 
@@ -113,7 +113,7 @@ class HeatTable:
 
     def put(self, ask: ItemRequest, now: float) -> bool:
         """Admit a write or refuse it whole."""
-        if self.routers and not self.routers.admits(ask.router, ask.units, now):
+        if self.routers and not self.routers.may_admit(ask.router, ask.units, now):
             return False
         admitted = not self.heat.admit("PutItem", _put(ask), now).throttles
         if admitted and self.routers:

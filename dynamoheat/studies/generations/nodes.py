@@ -26,22 +26,22 @@ __all__ = [
 class StorageNode:
     """A storage node: tokens a second that its other tenants leave, and what is allocated on it."""
 
-    __slots__ = ("allocated", "bucket", "capacity", "zone")
+    __slots__ = ("allocated_rate", "bucket", "capacity", "zone")
 
     def __init__(
         self, zone: int, neighbours: Neighbours, assumed: DesignAssumptions, now: float
     ) -> None:
-        left = assumed.node_capacity - neighbours.used
+        left = assumed.node_capacity - neighbours.used_tokens
         depth = left * assumed.node_bucket_seconds
         self.zone = zone
         self.capacity = assumed.node_capacity
-        self.allocated = neighbours.allocated
+        self.allocated_rate = neighbours.allocated_tokens
         self.bucket = TokenBucket(left, depth, depth, now)
 
     @property
-    def room(self) -> float:
+    def free_rate(self) -> float:
         """Tokens a second that are allocated to nobody."""
-        return self.capacity - self.allocated
+        return self.capacity - self.allocated_rate
 
 
 ReplicationGroup = tuple[StorageNode, ...]
@@ -73,7 +73,7 @@ class NodeFleet:
     zones: tuple[tuple[StorageNode, ...], ...]
 
     @classmethod
-    def assumed(cls, assumed: DesignAssumptions, now: float) -> "NodeFleet":
+    def from_assumptions(cls, assumed: DesignAssumptions, now: float) -> "NodeFleet":
         """Return the fleet of the assumptions."""
         return cls(
             tuple(
@@ -87,7 +87,7 @@ class NodeFleet:
     def place(self, tokens: float) -> ReplicationGroup:
         """Allocate a new partition's tokens a second in each zone: the first node with room, else the roomiest."""
         group = tuple(
-            next((node for node in zone if node.room >= tokens), max(zone, key=_room))
+            next((node for node in zone if node.free_rate >= tokens), max(zone, key=_room))
             for zone in self.zones
         )
         reserve(group, tokens)
@@ -105,24 +105,24 @@ class NodeFleet:
             return group, more
         moved = tuple(self._roomier(node, granted, more) for node in group)
         for old, new in zip(group, moved, strict=True):
-            old.allocated -= granted
-            new.allocated += granted
-        given = max(0.0, min(more, *(node.room for node in moved)))
+            old.allocated_rate -= granted
+            new.allocated_rate += granted
+        given = max(0.0, min(more, *(node.free_rate for node in moved)))
         reserve(moved, given)
         return moved, given
 
     def _roomier(self, node: StorageNode, granted: float, more: float) -> StorageNode:
-        if node.room >= more:
+        if node.free_rate >= more:
             return node
         best = max(self.zones[node.zone], key=_room)
-        return best if best.room - granted > node.room else node
+        return best if best.free_rate - granted > node.free_rate else node
 
 
 def reserve(group: ReplicationGroup, tokens: float) -> None:
     """Allocate tokens a second on every node of a group; a negative figure gives back."""
     for node in group:
-        node.allocated += tokens
+        node.allocated_rate += tokens
 
 
 def _room(node: StorageNode) -> float:
-    return node.room
+    return node.free_rate

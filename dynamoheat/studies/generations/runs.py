@@ -94,7 +94,7 @@ class PartitionSample:
     tally: PhaseTally
     partitions: dict[Position, PhaseTally]
 
-    def of(self, low: Position) -> PhaseTally:
+    def tally_at(self, low: Position) -> PhaseTally:
         """Return the tally of the partition that holds a position."""
         starts = sorted(self.partitions)
         return self.partitions[starts[bisect_right(starts, low) - 1]]
@@ -139,9 +139,9 @@ class GenerationRun:
         Before a split, both rows show the parent's: the same object.
         """
         rows = sorted(self.samples[-1].partitions)
-        return [[sample.of(low) for sample in self.samples] for low in rows]
+        return [[sample.tally_at(low) for sample in self.samples] for low in rows]
 
-    def rates(self) -> list[list[float]]:
+    def accepted_rates(self) -> list[list[float]]:
         """Return the units a second that were accepted, as `by_partition`."""
         return [[tally.accepted / SAMPLE_SECONDS for tally in row] for row in self.by_partition()]
 

@@ -81,7 +81,7 @@ class PartitionAllowance:
         self.saved = TokenBucket(0.0, share * burst_seconds, 0.0, now)  # filled by what overflows
 
     @property
-    def granted(self) -> float:
+    def granted_rate(self) -> float:
         """Units a second: the share and the boost."""
         return self.share + self.boost
 
@@ -91,21 +91,21 @@ class PartitionAllowance:
         spilled = bucket.tokens + max(now - bucket.filled_at, 0.0) * bucket.rate - bucket.depth
         bucket.fill(now)
         if spilled > 0 and self.burst_seconds:
-            kept = spilled * self.share / self.granted  # an unused boost is the table's, not saved
+            kept = spilled * self.share / self.granted_rate  # an unused boost is the table's, not saved
             self.saved.tokens = min(self.saved.depth, self.saved.tokens + kept)
 
-    def grant(self, share: float, boost: float, now: float) -> None:
+    def update(self, share: float, boost: float, now: float) -> None:
         """Change share and boost from `now` on; saved tokens above the new depth are lost."""
         self.fill(now)
         self.share, self.boost = share, boost
-        self.allocated.resize(self.granted, self.granted, now)
+        self.allocated.resize(self.granted_rate, self.granted_rate, now)
         self.saved.resize(0.0, share * self.burst_seconds, now)
 
-    def halved(self, now: float) -> "PartitionAllowance":
+    def split(self, now: float) -> "PartitionAllowance":
         """Return what each child gets when the partition splits for size: half of everything."""
         self.fill(now)
         child = PartitionAllowance(self.share / 2, self.burst_seconds, now)
-        child.grant(self.share / 2, self.boost / 2, now)
+        child.update(self.share / 2, self.boost / 2, now)
         child.allocated.tokens = self.allocated.tokens / 2
         child.saved.tokens = self.saved.tokens / 2
         return child
@@ -119,7 +119,7 @@ class PartitionDemand:
     throttled: float
     share: float
     boost: float
-    throttled_for: float  # seconds since it began
+    throttled_seconds: float  # seconds since it began
 
 
 def next_boosts(
@@ -143,7 +143,7 @@ def next_boosts(
 
 def _step(demand: PartitionDemand, limit: float, assumed: DesignAssumptions) -> float:
     """Return how far the controller would move a boost, towards what the partition is asked for."""
-    if not demand.boost and demand.throttled_for < assumed.adaptive_delay:
+    if not demand.boost and demand.throttled_seconds < assumed.adaptive_delay_seconds:
         return 0.0
     wanted = min(demand.consumed + demand.throttled, limit) - demand.share
     return assumed.adaptive_gain * (max(wanted, 0.0) - demand.boost)
@@ -182,37 +182,37 @@ class StorageTable:
         adapts: bool,
         assumed: DesignAssumptions | None = None,
     ) -> None:
-        self._assumed = assumed or DesignAssumptions()
-        self._limits = self._assumed.limits.in_real_time()
+        self._assumptions = assumed or DesignAssumptions()
+        self._limits = self._assumptions.limits.in_real_time()
         self._burst_seconds = self._limits.burst_seconds if bursts else 0.0
         self._adapts = adapts
         self._read, self._write, now = opening.read, opening.write, opening.now
         count = initial_partitions(self._read, self._write, opening.stored_bytes, self._limits)
-        self.fleet = NodeFleet.assumed(self._assumed, now)
+        self.fleet = NodeFleet.from_assumptions(self._assumptions, now)
         self.partitions = Partitions(count, self, self._limits, now)
         self._hosted = {part: self._host(now) for part in self.partitions}
         for partition in self.partitions:
             partition.bytes = opening.stored_bytes / count
-        self._looks_at = now + self._assumed.adaptive_period
+        self._next_adaptation = now + self._assumptions.adaptive_period_seconds
 
     def put(self, ask: ItemRequest, now: float) -> bool:
         """Admit a write or refuse it whole."""
         partition = self.partitions.find(ask.key, ask.sort)
-        admitted = self.take(partition, ask.units, now, write=True)
+        admitted = self.admit(partition, ask.units, now, write=True)
         if admitted:
             partition.bytes += ask.stored_bytes
         return admitted
 
     def get(self, ask: ItemRequest, now: float) -> bool:
         """Admit a strongly consistent read or refuse it whole."""
-        return self.take(self.partitions.find(ask.key, ask.sort), ask.units, now, write=False)
+        return self.admit(self.partitions.find(ask.key, ask.sort), ask.units, now, write=False)
 
-    def take(self, partition: Partition, units: float, now: float, *, write: bool) -> bool:
+    def admit(self, partition: Partition, units: float, now: float, *, write: bool) -> bool:
         """Admit units on a partition or refuse them whole."""
         hosted = self._hosted[partition]
         side, limit = hosted.side(write), partition.write if write else partition.read
         side.allowance.fill(now)
-        admitted = _holds(limit, units, now) and self._pay(hosted, units, now, write=write)
+        admitted = _holds(limit, units, now) and self._spend_tokens(hosted, units, now, write=write)
         if admitted:
             limit.tokens -= units
             side.consumed += units
@@ -230,27 +230,27 @@ class StorageTable:
                 self._split(partition, now)
         shares = equal_shares(read, write, len(self.partitions))
         for hosted in self._hosted.values():
-            hosted.write.allowance.grant(shares.write, 0.0, now)
-            hosted.read.allowance.grant(shares.read, 0.0, now)
+            hosted.write.allowance.update(shares.write, 0.0, now)
+            hosted.read.allowance.update(shares.read, 0.0, now)
 
     def advance(self, now: float) -> None:
         """Split what has grown too large, and let adaptive capacity look, once a period."""
-        if now < self._looks_at:
+        if now < self._next_adaptation:
             return
-        self._looks_at += self._assumed.adaptive_period
+        self._next_adaptation += self._assumptions.adaptive_period_seconds
         for partition in list(self.partitions):
             if partition.bytes >= self._limits.partition_bytes:
                 self._split(partition, now)
         for write in (True, False):
             if self._adapts:
                 self._adapt(write, now)
-            self._forget(write)
+            self._reset_counts(write)
 
-    def granted(self, *, write: bool) -> list[float]:
+    def granted_rates(self, *, write: bool) -> list[float]:
         """Return what each partition may consume steadily, units a second, in order of the keys."""
-        return [self._hosted[part].side(write).allowance.granted for part in self.partitions]
+        return [self._hosted[part].side(write).allowance.granted_rate for part in self.partitions]
 
-    def saved(self, *, write: bool) -> list[float]:
+    def saved_units(self, *, write: bool) -> list[float]:
         """Return the units that each partition has saved for bursts, as of its last request."""
         return [self._hosted[part].side(write).allowance.saved.tokens for part in self.partitions]
 
@@ -266,7 +266,7 @@ class StorageTable:
             self.fleet.place(shares.write + self._tokens(shares.read, write=False)),
         )
 
-    def _pay(self, hosted: _Hosted, units: float, now: float, *, write: bool) -> bool:
+    def _spend_tokens(self, hosted: _Hosted, units: float, now: float, *, write: bool) -> bool:
         allowance, tokens = hosted.side(write).allowance, self._tokens(units, write=write)
         if allowance.allocated.may_take(units, whole=True):
             nodes = hosted.group if write else hosted.group[:1]
@@ -290,8 +290,8 @@ class StorageTable:
         hosted = self._hosted.pop(parent)
         for child in self.partitions.split(parent, cut, now):
             self._hosted[child] = _Hosted(
-                _Side(hosted.write.allowance.halved(now), since=hosted.write.since),
-                _Side(hosted.read.allowance.halved(now), since=hosted.read.since),
+                _Side(hosted.write.allowance.split(now), since=hosted.write.since),
+                _Side(hosted.read.allowance.split(now), since=hosted.read.since),
                 hosted.group,
             )
 
@@ -299,32 +299,32 @@ class StorageTable:
         limit = self._limits.partition_wcu if write else self._limits.partition_rcu
         provisioned = self._write if write else self._read
         demands = [self._demand(hosted.side(write), now) for hosted in self._hosted.values()]
-        wanted = next_boosts(demands, provisioned, limit, self._assumed)
+        wanted = next_boosts(demands, provisioned, limit, self._assumptions)
         for hosted, boost in zip(self._hosted.values(), wanted, strict=True):
             self._boost(hosted, boost, now, write=write)
 
     def _demand(self, side: _Side, now: float) -> PartitionDemand:
-        period = self._assumed.adaptive_period
+        period = self._assumptions.adaptive_period_seconds
         return PartitionDemand(
             consumed=side.consumed / period,
             throttled=side.throttled / period,
             share=side.allowance.share,
             boost=side.allowance.boost,
-            throttled_for=0.0 if side.since is None else now - side.since,
+            throttled_seconds=0.0 if side.since is None else now - side.since,
         )
 
     def _boost(self, hosted: _Hosted, boost: float, now: float, *, write: bool) -> None:
         """Change a boost, as far as nodes have room for it; replicas move to where it is."""
         allowance = hosted.side(write).allowance
         more = self._tokens(boost - allowance.boost, write=write)
-        held = hosted.write.allowance.granted + self._tokens(
-            hosted.read.allowance.granted, write=False
+        held = hosted.write.allowance.granted_rate + self._tokens(
+            hosted.read.allowance.granted_rate, write=False
         )
         hosted.group, given = self.fleet.make_room(hosted.group, held, more)
         boost = allowance.boost + (boost - allowance.boost) * (given / more if more else 1.0)
-        allowance.grant(allowance.share, boost, now)
+        allowance.update(allowance.share, boost, now)
 
-    def _forget(self, write: bool) -> None:
+    def _reset_counts(self, write: bool) -> None:
         for hosted in self._hosted.values():
             side = hosted.side(write)
             if not side.throttled:

@@ -37,7 +37,7 @@ def _validate(processes: int) -> int:
     jobs = [ValidationJob(case, ModelParameters(), case.seeds) for case in CASES]
     found = run_jobs(jobs, processes, partial(_tracked, "Published cases"))
     _print(report(found))
-    out = sorted({outcome.case.number for outcome in found if not outcome.holds})
+    out = sorted({outcome.case.number for outcome in found if not outcome.is_within_tolerance})
     _print(f"\nout of tolerance: cases {', '.join(out)}" if out else "\nall within tolerance")
     return 1 if out else 0
 

@@ -105,7 +105,7 @@ def _updated(trial: Trial, *, there: bool, passes: bool) -> float:
 CASES: Final = (
     PublishedCase(
         number="14",
-        given="1,000 conditional updates",
+        scenario="1,000 conditional updates",
         source=_GUIDE + "ConditionExpression and consumed capacity",
         run=_conditional_updates,
         expected=(
@@ -117,7 +117,7 @@ CASES: Final = (
     ),
     PublishedCase(
         number="16",
-        given="requests of the guide",
+        scenario="requests of the guide",
         source=_GUIDE + "read-write-operations; GSI",
         run=_requests,
         expected=(
@@ -130,7 +130,7 @@ CASES: Final = (
     ),
     PublishedCase(
         number="16",
-        given="sizes of the guide, in bytes",
+        scenario="sizes of the guide, in bytes",
         source=_GUIDE + "CapacityUnitCalculations",
         run=_sizes,
         expected=(

@@ -36,8 +36,8 @@ class Trial:
 
     parameters: ModelParameters
     seed: int = 0
-    limits: float = 1.0
-    time: float = 1.0
+    limit_scale: float = 1.0
+    time_scale: float = 1.0
 
     def random(self) -> Random:
         """Return this trial's chance, from the start."""
@@ -60,19 +60,19 @@ class Trial:
         return replace(settings, throughput=scaled)
 
     def _rate(self, rate: float | None) -> float | None:
-        return None if rate is None else rate * self.limits
+        return None if rate is None else rate * self.limit_scale
 
     def _scaled(self) -> ModelParameters:
         parameters = self.parameters
         return replace(
             parameters,
-            partition_wcu=parameters.partition_wcu * self.limits,
-            partition_rcu=parameters.partition_rcu * self.limits,
-            quota_wcu=parameters.quota_wcu * self.limits,
-            quota_rcu=parameters.quota_rcu * self.limits,
-            partition_bucket_seconds=parameters.partition_bucket_seconds / self.time,
-            rate_bucket_seconds=parameters.rate_bucket_seconds / self.time,
-            time_scale=parameters.time_scale * self.time,
+            partition_wcu=parameters.partition_wcu * self.limit_scale,
+            partition_rcu=parameters.partition_rcu * self.limit_scale,
+            quota_wcu=parameters.quota_wcu * self.limit_scale,
+            quota_rcu=parameters.quota_rcu * self.limit_scale,
+            partition_bucket_seconds=parameters.partition_bucket_seconds / self.time_scale,
+            rate_bucket_seconds=parameters.rate_bucket_seconds / self.time_scale,
+            time_scale=parameters.time_scale * self.time_scale,
         )
 
 
@@ -80,11 +80,11 @@ class Trial:
 class ExpectedFigure:
     """One published figure: what it is of, what was published, and the range that the model may give."""
 
-    what: str
+    name: str
     published: str
     tolerance: str
-    least: float = -inf
-    most: float = inf
+    min_value: float = -inf
+    max_value: float = inf
 
     @classmethod
     def near(cls, what: str, value: float, share: float, published: str = "") -> Self:
@@ -98,15 +98,15 @@ class ExpectedFigure:
         return cls(what, f"{value:,g}", "exact", value, value)
 
     @classmethod
-    def noted(cls, what: str, published: str) -> Self:
+    def without_tolerance(cls, what: str, published: str) -> Self:
         """Return a figure that was published without saying how far it may be off: shown, never out."""
         return cls(what, published, "not given")
 
-    def holds(self, figure: float) -> bool:
+    def is_met_by(self, figure: float) -> bool:
         """Say whether the model's figure is within the tolerance."""
-        if self.least == self.most:
-            return isclose(figure, self.least, rel_tol=1e-9)
-        return self.least <= figure <= self.most
+        if self.min_value == self.max_value:
+            return isclose(figure, self.min_value, rel_tol=1e-9)
+        return self.min_value <= figure <= self.max_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,19 +118,19 @@ class PublishedCase:
     """
 
     number: str
-    given: str
+    scenario: str
     source: str
     run: Callable[[Trial], Figures]
     expected: tuple[ExpectedFigure, ...]
     seeds: int = 1
-    limits: float = 1.0
-    time: float = 1.0
-    quick: float = 0.1
+    limit_scale: float = 1.0
+    time_scale: float = 1.0
+    quick_limits: float = 0.1
 
-    def quickly(self) -> "PublishedCase":
+    def quick_variant(self) -> "PublishedCase":
         """Return the same at its quick scale."""
-        return replace(self, limits=min(self.limits, self.quick))
+        return replace(self, limit_scale=min(self.limit_scale, self.quick_limits))
 
     def trial(self, parameters: ModelParameters, seed: int) -> Trial:
         """Return a trial at this case's scale."""
-        return Trial(parameters, seed, self.limits, self.time)
+        return Trial(parameters, seed, self.limit_scale, self.time_scale)

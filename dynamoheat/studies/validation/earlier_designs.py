@@ -30,7 +30,7 @@ def _provisioned(trial: Trial) -> Figures:
     figures: list[float] = []
     for now, write in enumerate((3_200, 3_600, 6_000)):
         table.provision(0, write, float(now))
-        granted = table.granted(write=True)
+        granted = table.granted_rates(write=True)
         figures += [float(len(granted)), min(granted), max(granted)]
     return tuple(figures)
 
@@ -64,7 +64,7 @@ def _adapted(trial: Trial) -> Figures:
         for step in range(10):
             now = second + step / 10
             for part in (*parts, parts[-1], parts[-1]):
-                throttled[second // 60] += not table.take(part, 5.0, now, write=True)
+                throttled[second // 60] += not table.admit(part, 5.0, now, write=True)
         table.advance(second + 1.0)
     first, *_, last = (minute for minute, refused in enumerate(throttled) if refused)
     return float(last - first + 1), float(throttled[-1])
@@ -74,7 +74,7 @@ CASES: Final = (
     *(
         PublishedCase(
             number="DG",
-            given=f"the rule for a new table of {read:,} RCU and {write:,} WCU",
+            scenario=f"the rule for a new table of {read:,} RCU and {write:,} WCU",
             source=_GUIDE,
             run=partial(_rule, read=read, write=write),
             expected=(
@@ -87,7 +87,7 @@ CASES: Final = (
     ),
     PublishedCase(
         number="DG",
-        given="10,000 RCU and 5,000 WCU divided equally over 10, 20 and 5 partitions",
+        scenario="10,000 RCU and 5,000 WCU divided equally over 10, 20 and 5 partitions",
         source=_GUIDE,
         run=_divided,
         expected=tuple(
@@ -98,14 +98,14 @@ CASES: Final = (
     ),
     PublishedCase(
         number="DG",
-        given="bursting: 150 RCU idle for 5 minutes, then 200 RCU/s",
+        scenario="bursting: 150 RCU idle for 5 minutes, then 200 RCU/s",
         source=_GUIDE,
         run=_burst,
         expected=(ExpectedFigure.near("seconds without throttling", 900, 0.01),),
     ),
     PublishedCase(
         number="15",
-        given="adaptive capacity of 2018: 400 WCU over 4 partitions, loads 50, 50, 50, 150",
+        scenario="adaptive capacity of 2018: 400 WCU over 4 partitions, loads 50, 50, 50, 150",
         source=_GUIDE,
         run=_adapted,
         expected=(
@@ -115,7 +115,7 @@ CASES: Final = (
     ),
     PublishedCase(
         number="17",
-        given="3,200 WCU, raised to 3,600, raised to 6,000",
+        scenario="3,200 WCU, raised to 3,600, raised to 6,000",
         source=_PAPER,
         run=_provisioned,
         expected=tuple(

@@ -87,19 +87,19 @@ def offer_load(  # noqa: PLR0913  # one load's whole description
     """
     slots = []
     credit = 0.0
-    steps = max(1, round(_STEPS * slot / trial.time))
+    steps = max(1, round(_STEPS * slot / trial.time_scale))
     length = slot / steps
     for first in range(round(seconds / slot)):
         units = 0.0
         for step in range(steps):
             since = first * slot + (step + 1) * length
             wanted = rate(since) if callable(rate) else rate
-            credit += wanted * trial.limits * length / trial.time
+            credit += wanted * trial.limit_scale * length / trial.time_scale
             count = int(credit + 1e-9)
             credit -= count
             if count:
-                units += send(count, (start + since) / trial.time)
-        slots.append(units * trial.time / trial.limits / slot)
+                units += send(count, (start + since) / trial.time_scale)
+        slots.append(units * trial.time_scale / trial.limit_scale / slot)
     return slots
 
 
@@ -108,7 +108,7 @@ class Clients:
     """Threads that each write an item, wait for the answer, and try a throttled one again."""
 
     threads: int
-    latency: float
+    latency_seconds: float
     max_per_second: float = 0.0  # what their machine manages; 0: no bound
 
 
@@ -126,9 +126,9 @@ def run_clients(  # noqa: PLR0913  # one load's whole description
 
     Threads and rates are scaled with the limits, never their latency.
     """
-    pool = _Pool(heat, items, who, trial.limits, start / trial.time)
+    pool = _Pool(heat, items, who, trial.limit_scale, start / trial.time_scale)
     return [
-        pool.until((start + end * slot) / trial.time) for end in range(1, round(seconds / slot) + 1)
+        pool.run_until((start + end * slot) / trial.time_scale) for end in range(1, round(seconds / slot) + 1)
     ]
 
 
@@ -142,25 +142,25 @@ class _Pool:
         self._heat = heat
         self._new = new
         self._limits = limits
-        self._step = who.latency * threads / (who.threads * limits)  # makes up for the rounding
+        self._step = who.latency_seconds * threads / (who.threads * limits)  # makes up for the rounding
         self._allowed = who.max_per_second * limits * self._step or float(threads)
         self._items = [next(new) for _ in range(threads)]
         self._credit = 0.0
         self._now = start
 
-    def until(self, end: float) -> LoadFlow:
+    def run_until(self, end: float) -> LoadFlow:
         """Go on until a time of the model's and return the rates meanwhile."""
         began = self._now
         accepted = refused = 0
         while self._now < end:
             self._now += self._step
-            passed, stayed = self._round()
+            passed, stayed = self._send_round()
             accepted += passed
             refused += stayed
         scale = (self._now - began) * self._limits
         return LoadFlow(accepted / scale, refused / scale)
 
-    def _round(self) -> tuple[int, int]:
+    def _send_round(self) -> tuple[int, int]:
         self._credit = min(self._credit + self._allowed, float(len(self._items)))
         count = int(self._credit)
         if not count:

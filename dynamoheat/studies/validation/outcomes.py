@@ -29,24 +29,24 @@ class CaseOutcome:
     case: PublishedCase
     figures: tuple[Figures, ...]
 
-    def middle(self, at: int) -> float:
+    def median(self, at: int) -> float:
         """Return the median of a figure."""
         return median(figures[at] for figures in self.figures)
 
-    def spread(self, at: int) -> tuple[float, float]:
+    def extremes(self, at: int) -> tuple[float, float]:
         """Return the least and the greatest of a figure."""
         found = [figures[at] for figures in self.figures]
         return min(found), max(found)
 
-    def within(self, at: int) -> int:
+    def seeds_within(self, at: int) -> int:
         """Return with how many seeds a figure is within its tolerance."""
-        return sum(self.case.expected[at].holds(figures[at]) for figures in self.figures)
+        return sum(self.case.expected[at].is_met_by(figures[at]) for figures in self.figures)
 
     @property
-    def holds(self) -> bool:
+    def is_within_tolerance(self) -> bool:
         """Whether every figure is within its tolerance with every seed."""
         seeds = len(self.figures)
-        return all(self.within(at) == seeds for at in range(len(self.case.expected)))
+        return all(self.seeds_within(at) == seeds for at in range(len(self.case.expected)))
 
 
 def run_jobs(
@@ -86,7 +86,7 @@ def report(found: Iterable[CaseOutcome]) -> Table:
         table.add_column(column, no_wrap=column != "figure")
     for outcome in found:
         case = outcome.case
-        table.add_row(case.number, f"{case.given}\n({case.source})")
+        table.add_row(case.number, f"{case.scenario}\n({case.source})")
         for at in range(len(case.expected)):
             table.add_row(*_row(outcome, at))
     return table
@@ -94,10 +94,10 @@ def report(found: Iterable[CaseOutcome]) -> Table:
 
 def _row(outcome: CaseOutcome, at: int) -> tuple[str, ...]:
     expected = outcome.case.expected[at]
-    seeds, within = len(outcome.figures), outcome.within(at)
+    seeds, within = len(outcome.figures), outcome.seeds_within(at)
     return (
         "",
-        f"  {expected.what}",
+        f"  {expected.name}",
         expected.published,
         expected.tolerance,
         _shown(outcome, at),
@@ -108,8 +108,8 @@ def _row(outcome: CaseOutcome, at: int) -> tuple[str, ...]:
 
 def _shown(outcome: CaseOutcome, at: int) -> str:
     """Return a figure: the median and, where they differ, the least and the greatest of the seeds."""
-    least, most = (number_text(figure) for figure in outcome.spread(at))
-    middle = number_text(outcome.middle(at))
+    least, most = (number_text(figure) for figure in outcome.extremes(at))
+    middle = number_text(outcome.median(at))
     return middle if least == most else f"{middle} ({least} to {most})"
 
 

@@ -84,7 +84,7 @@ VARIANTS: Final = (
 def jobs() -> list[ValidationJob]:
     """Return every case with every variant, variant by variant."""
     return [
-        ValidationJob(case.quickly(), variant.parameters, min(case.seeds, _SEEDS))
+        ValidationJob(case.quick_variant(), variant.parameters, min(case.seeds, _SEEDS))
         for variant in VARIANTS
         for case in CASES
     ]
@@ -107,12 +107,12 @@ def _cells(found: list[CaseOutcome]) -> list[str]:
     cells = []
     for number, at, _ in _COLUMNS:
         (outcome,) = (outcome for outcome in found if outcome.case.number == number)
-        out = outcome.within(at) < len(outcome.figures)
-        cells.append(number_text(outcome.middle(at)) + ("*" if out else ""))
+        out = outcome.seeds_within(at) < len(outcome.figures)
+        cells.append(number_text(outcome.median(at)) + ("*" if out else ""))
     return cells
 
 
 def _others(found: list[CaseOutcome]) -> str:
     columns = {number for number, *_ in _COLUMNS}
-    out = {each.case.number for each in found if not each.holds} - columns
+    out = {each.case.number for each in found if not each.is_within_tolerance} - columns
     return ", ".join(sorted(out)) or "none"

@@ -61,7 +61,7 @@ def _saturated_by_queries(trial: Trial) -> Figures:
     send = query_sender(heat, address_queries(trial.random()))
     units = offer_load(trial, send, 12_000, _QUERY_MINUTES * 60)
     splits = heat.resource(TABLE).splits
-    first = splits[0].at * trial.time / 60 if splits else float(_QUERY_MINUTES)
+    first = splits[0].at * trial.time_scale / 60 if splits else float(_QUERY_MINUTES)
     steady = sum(units[2:600]) / 598
     return steady * 2, steady, first
 
@@ -69,19 +69,19 @@ def _saturated_by_queries(trial: Trial) -> Figures:
 _PARTITION_CASES: Final = (
     PublishedCase(
         number="1",
-        given="new on-demand table, one partition key, ascending sort keys, saturating, an hour",
+        scenario="new on-demand table, one partition key, ascending sort keys, saturating, an hour",
         source="AWS Database Blog, Scaling DynamoDB, part 1 (2023)",
         run=_ascending,
         expected=(
             ExpectedFigure.near("writes/s", 1_000, 0.02),
             ExpectedFigure.exactly("splits", 0),
         ),
-        limits=0.05,
-        quick=0.01,
+        limit_scale=0.05,
+        quick_limits=0.01,
     ),
     PublishedCase(
         number="5",
-        given="on demand, one key, eventually consistent queries, saturating, ten minutes",
+        scenario="on demand, one key, eventually consistent queries, saturating, ten minutes",
         source="AWS Database Blog, Scaling DynamoDB, part 2 (2023)",
         run=_saturated_by_queries,
         expected=(
@@ -90,8 +90,8 @@ _PARTITION_CASES: Final = (
             ExpectedFigure("minute of the first split", "none within 10", "none", 10),
         ),
         seeds=10,
-        limits=0.02,
-        quick=0.01,
+        limit_scale=0.02,
+        quick_limits=0.01,
     ),
 )
 
@@ -102,10 +102,10 @@ _GUIDE: Final = "DynamoDB developer guide, burst and adaptive capacity"
 
 def _shuffled_load(trial: Trial) -> Figures:
     heat = trial.model(table(write=10_000, read=10))
-    items = [item(f"key{n % 240}", str(n)) for n in range(round(250_000 * trial.limits))]
+    items = [item(f"key{n % 240}", str(n)) for n in range(round(250_000 * trial.limit_scale))]
     trial.random().shuffle(items)
-    by_second = _loaded(heat, deque(items), round(550 * trial.limits))
-    return float(len(by_second)), max(by_second) / trial.limits
+    by_second = _loaded(heat, deque(items), round(550 * trial.limit_scale))
+    return float(len(by_second)), max(by_second) / trial.limit_scale
 
 
 def _loaded(heat: Heat, waiting: deque[Item], at_once: int) -> list[int]:
@@ -184,7 +184,7 @@ def _burst(trial: Trial) -> Figures:
 _TABLE_CASES: Final = (
     PublishedCase(
         number="4",
-        given="provisioned 10,000 WCU, items shuffled over 240 keys",
+        scenario="provisioned 10,000 WCU, items shuffled over 240 keys",
         source=_BLOG,
         run=_shuffled_load,
         expected=(
@@ -194,14 +194,14 @@ _TABLE_CASES: Final = (
     ),
     PublishedCase(
         number="7",
-        given="100 WCU, one serial writer at 117/s for 17 s",
+        scenario="100 WCU, one serial writer at 117/s for 17 s",
         source="aws-samples/amazon-dynamodb-labs, exercise on capacity",
         run=_serial_writer,
         expected=(ExpectedFigure.exactly("throttled", 0),),
     ),
     PublishedCase(
         number="11",
-        given="new on-demand table, uuid keys, ramp in one minute to 3,000, and to 5,000 … 9,000",
+        scenario="new on-demand table, uuid keys, ramp in one minute to 3,000, and to 5,000 … 9,000",
         source=_BURNING_MONK,
         run=_ramps,
         expected=(
@@ -209,25 +209,25 @@ _TABLE_CASES: Final = (
             ExpectedFigure.near("least writes/s of 5,000 … 9,000", 4_000, 0.03),
             ExpectedFigure.near("greatest writes/s of them", 4_000, 0.03),
         ),
-        limits=0.25,
+        limit_scale=0.25,
     ),
     PublishedCase(
         number="11",
-        given="first provisioned at 40,000 WCU, then switched to on demand, 40,000 writes/s at once",
+        scenario="first provisioned at 40,000 WCU, then switched to on demand, 40,000 writes/s at once",
         source=_BURNING_MONK,
         run=_switched,
         expected=(ExpectedFigure.near("writes/s", 40_000, 0.03),),
     ),
     PublishedCase(
         number="15",
-        given="400 WCU over 4 partitions, loads of 50, 50, 50 and 150 for ten minutes",
+        scenario="400 WCU over 4 partitions, loads of 50, 50, 50 and 150 for ten minutes",
         source=_GUIDE,
         run=_uneven,
         expected=(ExpectedFigure.exactly("throttled", 0),),
     ),
     PublishedCase(
         number="DG",
-        given="150 RCU, idle for 5 min, then 200 reads/s",
+        scenario="150 RCU, idle for 5 min, then 200 reads/s",
         source=_GUIDE,
         run=_burst,
         expected=(
@@ -249,7 +249,7 @@ def _created(trial: Trial, *, read: float, write: float) -> Figures:
 _NEW_TABLE_CASES: Final = tuple(
     PublishedCase(
         number="DG",
-        given=f"a new table of {read:,} RCU and {write:,} WCU",
+        scenario=f"a new table of {read:,} RCU and {write:,} WCU",
         source="DynamoDB developer guide (2012 to 2017), partitions and throughput",
         run=partial(_created, read=read, write=write),
         expected=(

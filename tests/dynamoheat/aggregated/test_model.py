@@ -43,7 +43,7 @@ def steady(
 
 
 ANY = Writes(TABLE, KeyDistribution.everywhere())
-HOT = Writes(TABLE, KeyDistribution.one("hot"))
+HOT = Writes(TABLE, KeyDistribution.single("hot"))
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ HOT = Writes(TABLE, KeyDistribution.one("hot"))
         (settings(write=900), ANY, 1_000, ThrottleReason.TABLE_WRITE_PROVISIONED, 100),
         (
             settings(),
-            Reads(TABLE, KeyDistribution.one("hot")),
+            Reads(TABLE, KeyDistribution.single("hot")),
             5_000,
             ThrottleReason.TABLE_READ_KEY_RANGE,
             500,
         ),
         (
             settings(),
-            Reads(TABLE, KeyDistribution.one("hot"), consistency=STRONG),
+            Reads(TABLE, KeyDistribution.single("hot"), consistency=STRONG),
             3_500,
             ThrottleReason.TABLE_READ_KEY_RANGE,
             500,
@@ -71,14 +71,14 @@ HOT = Writes(TABLE, KeyDistribution.one("hot"))
         (settings(read=50, write=1), Reads(TABLE, KeyDistribution.everywhere()), 60, ThrottleReason.TABLE_READ_PROVISIONED, 10),
         (
             settings(index=ThroughputSettings()),
-            Reads(TABLE, KeyDistribution.one("hot"), index=INDEX),
+            Reads(TABLE, KeyDistribution.single("hot"), index=INDEX),
             5_000,
             ThrottleReason.INDEX_READ_KEY_RANGE,
             500,
         ),
         (
             settings(index=ThroughputSettings(), warm_write=WIDE),
-            Writes(TABLE, KeyDistribution.everywhere(), {INDEX: IndexEntries(KeyDistribution.one("hot"))}),
+            Writes(TABLE, KeyDistribution.everywhere(), {INDEX: IndexEntries(KeyDistribution.single("hot"))}),
             1_250,
             ThrottleReason.INDEX_WRITE_KEY_RANGE,
             250,
@@ -112,7 +112,7 @@ def test_a_hot_key_and_its_neighbours_are_throttled_in_proportion_to_what_they_a
         for key in (f"k{n}" for n in range(1_000))
         if heat.resource(TABLE).partitions.find(key) is heat.resource(TABLE).partitions.find("hot")
     )
-    calm = Writes(TABLE, KeyDistribution.one(neighbour))
+    calm = Writes(TABLE, KeyDistribution.single(neighbour))
     steady(heat, {HOT: 1_800.0, calm: 200.0})
     tallies = heat.offer({HOT: 1_800.0, calm: 200.0}).by_traffic
     assert tallies[HOT].accepted == pytest.approx(900)
@@ -124,7 +124,7 @@ def test_a_full_bucket_is_one_second_more_in_the_first_step(
     consistency: float, units: float
 ) -> None:
     heat = model(settings(), ModelParameters(quota_rcu=1e9))
-    reads = Reads(TABLE, KeyDistribution.one("hot"), consistency=consistency)
+    reads = Reads(TABLE, KeyDistribution.single("hot"), consistency=consistency)
     accepted = [heat.offer({reads: 10_000.0}).reads.accepted for _ in range(3)]
     assert accepted == pytest.approx([2 * units, units, units])
 
@@ -133,7 +133,7 @@ def test_what_gets_past_its_partition_is_what_an_index_refuses() -> None:
     provisioned = settings(write=40_000, index=ThroughputSettings(provisioned_write=1_500))
     entries = {INDEX: IndexEntries(KeyDistribution.everywhere())}
     hot, other = (
-        Writes(TABLE, keys, entries) for keys in (HOT.keys, KeyDistribution.arc(0.9, 1.0))
+        Writes(TABLE, keys, entries) for keys in (HOT.keys, KeyDistribution.hash_range(0.9, 1.0))
     )
     heat = model(provisioned, ModelParameters(burst_seconds=1))
     steady(heat, {hot: 3_000.0, other: 1_000.0})
@@ -147,7 +147,7 @@ def test_what_gets_past_its_partition_is_what_an_index_refuses() -> None:
 def test_a_full_index_refuses_writes_without_entries_too_until_it_has_caught_up() -> None:
     heat = model(settings(index=ThroughputSettings(), warm_write=WIDE))
     hot = Writes(
-        TABLE, KeyDistribution.everywhere(), {INDEX: IndexEntries(KeyDistribution.one("k"))}
+        TABLE, KeyDistribution.everywhere(), {INDEX: IndexEntries(KeyDistribution.single("k"))}
     )
     steady(heat, {hot: 2_000.0})
     outcome = heat.offer({hot: 2_000.0, ANY: 100.0})
@@ -160,7 +160,7 @@ def test_a_full_index_refuses_writes_without_entries_too_until_it_has_caught_up(
 
 def test_small_entries_cost_an_index_less_than_their_items_cost_the_table() -> None:
     heat = model(settings(index=ThroughputSettings(), warm_write=WIDE))
-    small = IndexEntries(KeyDistribution.one("k"), entry_bytes=100)
+    small = IndexEntries(KeyDistribution.single("k"), entry_bytes=100)
     large = Writes(TABLE, KeyDistribution.everywhere(), {INDEX: small}, item_bytes=4_000)
     assert steady(heat, {large: 4_000.0}) == {}
     entries = heat.offer({large: 4_000.0}).loads(TABLE, INDEX)
@@ -178,7 +178,7 @@ def test_unused_provisioned_capacity_carries_a_burst() -> None:
 
 def test_partitions_grow_by_the_bytes_of_new_items_and_split_for_size() -> None:
     heat = model(settings(), ModelParameters(partition_bytes=1e8, on_demand_partitions=1), step=60)
-    new, old = ANY, Writes(TABLE, KeyDistribution.everywhere(), grows=False)
+    new, old = ANY, Writes(TABLE, KeyDistribution.everywhere(), adds_items=False)
     for _ in range(5):
         heat.offer({old: 500.0})
     assert sum(part.bytes for part in heat.resource(TABLE).partitions) == 0
@@ -225,7 +225,7 @@ def test_settings_can_change_while_time_passes() -> None:
 def test_auto_scaling_works_on_it_as_on_the_event_mode() -> None:
     rates, events = model(settings(write=20, read=10), step=60), Heat()
     events.create_table(settings(write=20, read=10), 0.0)
-    policy = TargetTrackingPolicy(minimum=10, maximum=4_000, target=0.7)
+    policy = TargetTrackingPolicy(min_capacity=10, max_capacity=4_000, target=0.7)
     scaled = [ScaledTable(heat, TABLE, {(None, True): policy}) for heat in (rates.heat, events)]
     keys = (item(f"k{n}") for n in count())
     for minute in range(8):
@@ -246,7 +246,7 @@ def test_bad_offers_are_refused_before_anything_happens() -> None:
             KeyDistribution.everywhere(),
             {"none": IndexEntries(KeyDistribution.everywhere())},
         ),
-        Reads(TABLE, KeyDistribution.one("k"), index="none"),
+        Reads(TABLE, KeyDistribution.single("k"), index="none"),
     ]
     for traffic in unknown:
         with pytest.raises(UnknownTableError, match="none"):
@@ -256,8 +256,8 @@ def test_bad_offers_are_refused_before_anything_happens() -> None:
             {
                 Writes(
                     TABLE,
-                    KeyDistribution.one("k"),
-                    {"by-size": IndexEntries(KeyDistribution.one("k"))},
+                    KeyDistribution.single("k"),
+                    {"by-size": IndexEntries(KeyDistribution.single("k"))},
                 ): 1.0
             }
         )

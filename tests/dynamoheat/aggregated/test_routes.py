@@ -16,7 +16,7 @@ KEYS = st.one_of(
     st.builds(KeyDistribution.of, SHARES, st.sampled_from(SortKeyPattern)),
     st.just(KeyDistribution.everywhere()),
     st.builds(
-        lambda low, width: KeyDistribution.arc(low, min(1.0, low + width)),
+        lambda low, width: KeyDistribution.hash_range(low, min(1.0, low + width)),
         st.floats(0, 0.9),
         st.floats(0.001, 1),
     ),
@@ -38,7 +38,7 @@ def split_anywhere(parts: Partitions, keys: KeyDistribution, random: Random, tim
 
 
 def route_of(keys: KeyDistribution, parts: Partitions, now: float = 0.0) -> KeyRoute:
-    return KeyRoute(keys.spots(sortable=True), parts, now)
+    return KeyRoute(keys.segments(sortable=True), parts, now)
 
 
 @given(KEYS, st.integers(0, 99), st.integers(0, 30))
@@ -78,31 +78,31 @@ def test_what_a_split_partition_was_to_get_goes_to_its_children(
     split_anywhere(parts, keys, random, times)
     route = route_of(keys, parts, times / 10)
     for old, (low, high) in before.items():
-        heirs = dict(route.heirs(old, 12.0))
+        heirs = dict(route.successors(old, 12.0))
         assert sum(heirs.values()) == pytest.approx(12)
         assert all(low <= heir.low < high for heir in heirs)
 
 
 def test_an_arc_is_divided_by_the_hashes_that_partitions_hold() -> None:
     parts = partitions(4)
-    shares = list(route_of(KeyDistribution.arc(0.125, 0.5), parts).shares.values())
+    shares = list(route_of(KeyDistribution.hash_range(0.125, 0.5), parts).shares.values())
     assert shares == pytest.approx([1 / 3, 2 / 3])
 
 
 def test_a_key_is_where_the_event_mode_has_it() -> None:
     parts = partitions(64)
     for name in ("a", "ü", "ORD#3"):
-        assert list(route_of(KeyDistribution.one(name), parts).shares) == [parts.find(name)]
+        assert list(route_of(KeyDistribution.single(name), parts).shares) == [parts.find(name)]
 
 
 @pytest.mark.parametrize(
     ("sorts", "left"),
-    [(SortKeyPattern.SPREAD, 0.3), (SortKeyPattern.GROWING, None), (SortKeyPattern.ONE, None)],
+    [(SortKeyPattern.SPREAD, 0.3), (SortKeyPattern.ASCENDING, None), (SortKeyPattern.SINGLE_ITEM, None)],
 )
 def test_only_spread_sort_keys_are_divided_by_a_cut_inside_their_key(
     sorts: SortKeyPattern, left: float | None
 ) -> None:
-    parts, keys = partitions(1), KeyDistribution.one("k", sorts)
+    parts, keys = partitions(1), KeyDistribution.single("k", sorts)
     (whole,) = parts
     children = parts.split(whole, (position("k")[0], 0.3), 1.0)
     shares = route_of(keys, parts, 1.0).shares
@@ -115,23 +115,23 @@ def test_without_a_sort_key_a_key_is_one_item() -> None:
     parts = partitions(1)
     (whole,) = parts
     parts.split(whole, (position("k")[0], 0.3), 1.0)
-    route = KeyRoute(KeyDistribution.one("k").spots(sortable=False), parts, 1.0)
+    route = KeyRoute(KeyDistribution.single("k").segments(sortable=False), parts, 1.0)
     assert len(route.shares) == 1
 
 
 def test_routes_are_made_again_only_after_a_split() -> None:
     parts, router, keys = partitions(2), PartitionRouter(), KeyDistribution.everywhere()
-    first = router.route(keys, parts, 0.0, sortable=True)
-    assert router.route(keys, parts, 1.0, sortable=True) is first
+    first = router.find_route(keys, parts, 0.0, sortable=True)
+    assert router.find_route(keys, parts, 1.0, sortable=True) is first
     parts.split(next(iter(parts)), (HASHES // 8,), 1.0)
-    again = router.route(keys, parts, 1.0, sortable=True)
+    again = router.find_route(keys, parts, 1.0, sortable=True)
     assert again is not first
     assert list(again.shares.values()) == pytest.approx([1 / 8, 3 / 8, 1 / 2])
 
 
 def test_routes_go_with_their_keys() -> None:
     parts, router = partitions(2), PartitionRouter()
-    gone = ref(router.route(KeyDistribution.everywhere(), parts, 0.0, sortable=True))
+    gone = ref(router.find_route(KeyDistribution.everywhere(), parts, 0.0, sortable=True))
     assert gone() is None
 
 
@@ -144,4 +144,4 @@ def test_keys_need_a_share(shares: dict[str, float]) -> None:
 @pytest.mark.parametrize(("low", "high"), [(0.5, 0.5), (-0.1, 0.5), (0.5, 1.1)])
 def test_an_arc_lies_on_the_hash_range(low: float, high: float) -> None:
     with pytest.raises(ValueError, match="arc"):
-        KeyDistribution.arc(low, high)
+        KeyDistribution.hash_range(low, high)

@@ -13,7 +13,7 @@ def made(attempts: list[float], decreases: DecreaseQuota | None = None) -> list[
     tried = decreases or DecreaseQuota()
     done = []
     for now in attempts:
-        if tried.allowed(now):
+        if tried.may_decrease(now):
             tried.record(now)
             done.append(now)
     return done
@@ -45,8 +45,8 @@ def test_a_decrease_that_is_not_allowed_cannot_be_recorded() -> None:
     made([0.0] * 4, decreases)
     with pytest.raises(ValueError, match="too often"):
         decreases.record(1.0)
-    assert decreases.made_today(1.0) == 4
-    assert decreases.made_today(DAY) == 0
+    assert decreases.count_today(1.0) == 4
+    assert decreases.count_today(DAY) == 0
 
 
 @given(

@@ -9,7 +9,7 @@ from dynamoheat.autoscaling import ScaledTable, TargetTrackingPolicy
 from tests.dynamoheat.traffic import INDEX, TABLE, item, load, model, settings
 
 FAST = ModelParameters(time_scale=60, burst_seconds=0)  # a minute is a second, a day 24 minutes
-POLICY = TargetTrackingPolicy(minimum=10, maximum=1_000)
+POLICY = TargetTrackingPolicy(min_capacity=10, max_capacity=1_000)
 
 
 def lived(
@@ -59,7 +59,7 @@ def test_a_day_of_waves_lowers_capacity_no_more_often_than_is_allowed() -> None:
     provisioned, _ = lived(heat, scaled, lambda minute: 100 + 90 * sin(minute * 2 * pi / 40), 1440)
     falls = [change for change in scaled.changes if change.after < change.before]
     assert 10 < len(falls) <= 27
-    assert scaled.refused > 0
+    assert scaled.rejected_decreases > 0
     assert min(provisioned) >= 10
 
 

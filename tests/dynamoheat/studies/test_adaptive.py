@@ -82,7 +82,7 @@ def test_adaptive_capacity_waits_for_five_minutes_of_throttling() -> None:
     granted = []
     for minute in range(12):
         minutes(tried, rates, 1, 60.0 * minute)
-        granted.append(tried.granted(write=True)[3])
+        granted.append(tried.granted_rates(write=True)[3])
     raised = next(at for at, grant in enumerate(granted) if grant > 100)
     throttled = next(at for at in range(12) if at and granted[at - 1 : at + 1] == [100, 100])
     assert raised - throttled >= 5 - 1
@@ -95,16 +95,16 @@ def test_throttling_that_stopped_in_between_does_not_add_up_to_five_minutes() ->
     for start in (0, 5, 10):
         minutes(tried, rates, 4, 60.0 * start)
         minutes(tried, cool, 1, 60.0 * (start + 4))
-    assert tried.granted(write=True) == [100] * 4
+    assert tried.granted_rates(write=True) == [100] * 4
 
 
 def test_a_boost_ends_when_the_heat_has_moved_on() -> None:
     tried, rates = four(adapts=True)
     minutes(tried, rates, 15)
-    assert tried.granted(write=True)[3] > 140
+    assert tried.granted_rates(write=True)[3] > 140
     cool = dict.fromkeys(rates, 48.0)
     minutes(tried, cool, 10, 900.0)
-    assert tried.granted(write=True) == pytest.approx([100] * 4, abs=0.5)
+    assert tried.granted_rates(write=True) == pytest.approx([100] * 4, abs=0.5)
 
 
 def test_boosted_partitions_move_to_nodes_with_room() -> None:
@@ -119,15 +119,15 @@ def test_boosted_partitions_move_to_nodes_with_room() -> None:
     assert tried.group_of(hot)[0] is first
     minutes(tried, rates, 15)
     assert tried.group_of(hot)[0] is second
-    assert first.allocated == 50 + 300
-    assert second.allocated == pytest.approx(100 + tried.granted(write=True)[3])
+    assert first.allocated_rate == 50 + 300
+    assert second.allocated_rate == pytest.approx(100 + tried.granted_rates(write=True)[3])
 
 
 def test_a_boost_is_no_larger_than_the_room_on_any_node() -> None:
     assumed = replace(ASSUMED, node_capacity=470.0, neighbours=(Neighbours(50, 50),))
     tried, rates = four(adapts=True, assumed=assumed)
     minutes(tried, rates, 20)
-    assert tried.granted(write=True)[3] == pytest.approx(120)
+    assert tried.granted_rates(write=True)[3] == pytest.approx(120)
 
 
 @given(demands=DEMANDS, provisioned=st.floats(100, 5_000))
@@ -162,7 +162,7 @@ def test_a_steady_demand_is_met_up_to_the_partitions_limit(
             throttled=wanted - consumed,
             share=100.0,
             boost=boost,
-            throttled_for=throttled_for,
+            throttled_seconds=throttled_for,
         )
         (boost,) = next_boosts([demand], 3_000.0, 1_000.0, ASSUMED)
     assert 100 + boost == pytest.approx(min(wanted, 1_000), rel=1e-3)

@@ -57,7 +57,7 @@ def test_without_bursting_an_idle_partition_takes_its_share_and_no_more() -> Non
 def test_nothing_is_saved_beyond_300_seconds() -> None:
     tried = table(write=2)
     tried.put(ItemRequest("k", "0", 1.0), 86_400.0)
-    assert tried.saved(write=True) == [600]
+    assert tried.saved_units(write=True) == [600]
 
 
 def test_a_burst_lifts_no_partition_above_its_own_limit() -> None:
@@ -137,11 +137,11 @@ def test_a_write_costs_all_nodes_of_its_group_and_a_read_a_third_of_that_on_one(
 def test_a_split_for_size_divides_what_was_saved() -> None:
     tried = table(write=100)
     tried.put(ItemRequest("k", "0", 1.0), 300.0)
-    before = tried.saved(write=True)[0]
+    before = tried.saved_units(write=True)[0]
     next(iter(tried.partitions)).bytes = 1e10
     tried.advance(301.0)
-    assert tried.saved(write=True) == pytest.approx([before / 2] * 2, abs=100)
-    assert sum(tried.saved(write=True)) <= before + 100
+    assert tried.saved_units(write=True) == pytest.approx([before / 2] * 2, abs=100)
+    assert sum(tried.saved_units(write=True)) <= before + 100
 
 
 def test_a_partition_gets_what_it_is_allocated_however_busy_its_nodes_are() -> None:
