@@ -42,7 +42,9 @@ class Admission:
     request: Mapping[str, Any]
     cost: RequestCost
     verdicts: list[Throttle | None]  # one an item, in the request's order
-    final_charges: list[ItemCharges] = field(default_factory=list)  # of admitted items, once settled
+    final_charges: list[ItemCharges] = field(
+        default_factory=list
+    )  # of admitted items, once settled
 
     @property
     def throttles(self) -> list[Throttle]:
@@ -61,8 +63,8 @@ class Admission:
         if self.cost.atomic and self.throttles:
             return []
         return [
-            work
-            for work, verdict in zip(self.cost.item_charges, self.verdicts, strict=True)
+            charges
+            for charges, verdict in zip(self.cost.item_charges, self.verdicts, strict=True)
             if verdict is None
         ]
 
@@ -96,25 +98,28 @@ class Admission:
 
 
 class AdmissionController:
-    """Admits works. `buffer` is how many units of updates an index may have waiting."""
+    """Admits item_charges. `buffer` is how many units of updates an index may have waiting."""
 
     def __init__(self, buffer: float) -> None:
         self._buffer_units = buffer
 
     def admit_writes(
-        self, works: Sequence[ItemCharges], indexes: Iterable[Resource], now: float
+        self, item_charges: Sequence[ItemCharges], indexes: Iterable[Resource], now: float
     ) -> Verdicts:
         """Admit each item by itself, in order; a refused one consumes nothing anywhere.
 
         `indexes` are all global indexes of the tables that are written to.
         """
         indexes = tuple(indexes)
-        if self._try_writes(list(chain.from_iterable(works)), indexes, now, whole=False) is None:
-            return [None] * len(works)
-        return [self._try_writes(work, indexes, now, whole=True) for work in works]
+        if (
+            self._try_writes(list(chain.from_iterable(item_charges)), indexes, now, whole=False)
+            is None
+        ):
+            return [None] * len(item_charges)
+        return [self._try_writes(charges, indexes, now, whole=True) for charges in item_charges]
 
     def admit_write_transaction(
-        self, works: Sequence[ItemCharges], indexes: Iterable[Resource], now: float
+        self, item_charges: Sequence[ItemCharges], indexes: Iterable[Resource], now: float
     ) -> Verdicts:
         """Admit all items or none; the first that doesn't fit beside those before it carries the reason."""
         indexes = tuple(indexes)
@@ -123,16 +128,16 @@ class AdmissionController:
             sums = sum_by_partition(charges)
             return self._write_refusal(sums, sum_by_resource(sums), indexes, now, whole=True)
 
-        return _together(works, refusal, lambda charges: consume_writes(charges, now))
+        return _together(item_charges, refusal, lambda charges: consume_writes(charges, now))
 
-    def admit_reads(self, works: Sequence[ItemCharges], now: float) -> Verdicts:
+    def admit_reads(self, item_charges: Sequence[ItemCharges], now: float) -> Verdicts:
         """Admit each item's read by itself, in order."""
-        return [self._try_reads(work, now) for work in works]
+        return [self._try_reads(charges, now) for charges in item_charges]
 
-    def admit_read_transaction(self, works: Sequence[ItemCharges], now: float) -> Verdicts:
+    def admit_read_transaction(self, item_charges: Sequence[ItemCharges], now: float) -> Verdicts:
         """Admit all reads or none, as `writes_together`."""
         return _together(
-            works,
+            item_charges,
             lambda charges: _read_refusal(sum_by_partition(charges), now),
             lambda charges: consume_reads(charges, now),
         )
@@ -147,11 +152,11 @@ class AdmissionController:
             consume_summed_writes(charges, sums, totals, now)
         return refusal
 
-    def _try_reads(self, work: ItemCharges, now: float) -> Throttle | None:
-        sums = sum_by_partition(work)
+    def _try_reads(self, charges: ItemCharges, now: float) -> Throttle | None:
+        sums = sum_by_partition(charges)
         refusal = _read_refusal(sums, now)
         if refusal is None:
-            consume_reads(work, now)
+            consume_reads(charges, now)
         return refusal
 
     def _write_refusal(
@@ -178,7 +183,7 @@ class AdmissionController:
         for partition, units in short:
             owner: Resource = partition.owner
             if owner.index is None:
-                partition.throttled_items += whole  # a batch is asked again item by item
+                partition.throttled_items += whole  # a batch is cost again item by item
                 return owner.throttle(ThrottleCause.KEY_RANGE, write=True)
             lacks[owner] = lacks.get(owner, 0.0) + _lack(partition.write, units, whole=whole)
         return self._back_pressure(totals, lacks, indexes, now, whole=whole)
@@ -215,7 +220,9 @@ class AdmissionController:
         if before > 0:
             after = max(after, before + 1.0)  # no room for any update: no write at all
         # A batch passes at once only if there was room for every item of it in whatever order.
-        return cause if after > (self._buffer_units if whole else self._buffer_units - 1.0) else None
+        return (
+            cause if after > (self._buffer_units if whole else self._buffer_units - 1.0) else None
+        )
 
 
 def _read_refusal(sums: PartitionSums, now: float) -> Throttle | None:
@@ -242,17 +249,17 @@ def _short(
 
 
 def _together(
-    works: Sequence[ItemCharges],
+    item_charges: Sequence[ItemCharges],
     refusal: Callable[[Sequence[Charge]], Throttle | None],
     take: Callable[[Sequence[Charge]], None],
 ) -> Verdicts:
-    charges = list(chain.from_iterable(works))
+    charges = list(chain.from_iterable(item_charges))
     if refusal(charges) is None:
         take(charges)
-        return [None] * len(works)
-    verdicts: Verdicts = [None] * len(works)
-    for end in range(1, len(works) + 1):
-        found = refusal(list(chain.from_iterable(works[:end])))
+        return [None] * len(item_charges)
+    verdicts: Verdicts = [None] * len(item_charges)
+    for end in range(1, len(item_charges) + 1):
+        found = refusal(list(chain.from_iterable(item_charges[:end])))
         if found is not None:
             verdicts[end - 1] = found
             break

@@ -78,9 +78,9 @@ def sum_by_resource(sums: PartitionSums, *, count: bool = True) -> ResourceSums:
     return totals
 
 
-def total_units(work: ItemCharges) -> float:
-    """Return the units of an item over all arms."""
-    return sum(charge[2] for charge in work)
+def total_units(charges: ItemCharges) -> float:
+    """Return the units of an item over all units_by_target."""
+    return sum(charge[2] for charge in charges)
 
 
 def difference(old: Iterable[ItemCharges], new: Iterable[ItemCharges]) -> list[Charge]:
@@ -89,21 +89,21 @@ def difference(old: Iterable[ItemCharges], new: Iterable[ItemCharges]) -> list[C
     Partitions that were split since are replaced by today's.
     """
     charges = [
-        (arm, part, -units, key, sort, -extra)
-        for work in old
-        for arm, part, units, key, sort, extra in work
+        (target, part, -units, key, sort, -extra)
+        for charges in old
+        for target, part, units, key, sort, extra in charges
     ]
-    charges.extend(charge for work in new for charge in work)
+    charges.extend(charge for charges in new for charge in charges)
     return [
-        (arm, _today(arm, part, key, sort), units, key, sort, extra)
-        for arm, part, units, key, sort, extra in charges
+        (target, _today(target, part, key, sort), units, key, sort, extra)
+        for target, part, units, key, sort, extra in charges
     ]
 
 
-def _today(arm: IndexTarget, partition: Partition, key: str, sort: Any) -> Partition:
+def _today(target: IndexTarget, partition: Partition, key: str, sort: Any) -> Partition:
     if not partition.is_split:
         return partition
-    partitions = arm.resource.partitions
+    partitions = target.resource.partitions
     return partitions.at((sort,)) if key == SCAN else partitions.find(key, sort)
 
 
@@ -199,8 +199,8 @@ def _observe(partition: Partition, units: float, charges: Iterable[Charge]) -> N
 def _count_accessed(
     resource: Resource, charges: Iterable[Charge], weight: float, now: float
 ) -> None:
-    for arm, _, units, key, sort, _ in charges:
-        if arm.resource is resource and key != SCAN:
+    for target, _, units, key, sort, _ in charges:
+        if target.resource is resource and key != SCAN:
             resource.insights.count_consumed(key, _text(sort), units * weight, now)
 
 
@@ -209,7 +209,7 @@ def _text(sort: object) -> str | None:
 
 
 def consumed_capacity(
-    works: Iterable[ItemCharges], form: str, *, write: bool, transactional: bool = False
+    item_charges: Iterable[ItemCharges], form: str, *, write: bool, transactional: bool = False
 ) -> list[dict[str, Any]]:
     """Return one ConsumedCapacity a table, in the order of first use.
 
@@ -218,33 +218,36 @@ def consumed_capacity(
     """
     kind = ("WriteCapacityUnits" if write else "ReadCapacityUnits") if transactional else None
     return [
-        _table_shape(table, arms, kind, detailed=form == "INDEXES")
-        for table, arms in _sum_by_table(works).items()
+        _table_shape(table, units_by_target, kind, detailed=form == "INDEXES")
+        for table, units_by_target in _sum_by_table(item_charges).items()
     ]
 
 
-def _sum_by_table(works: Iterable[ItemCharges]) -> dict[str, dict[IndexTarget, float]]:
+def _sum_by_table(item_charges: Iterable[ItemCharges]) -> dict[str, dict[IndexTarget, float]]:
     tables: dict[str, dict[IndexTarget, float]] = {}
-    for work in works:
-        for arm, _, units, *_ in work:
-            arms = tables.setdefault(arm.resource.table, {})
-            arms[arm] = arms.get(arm, 0.0) + units
+    for charges in item_charges:
+        for target, _, units, *_ in charges:
+            units_by_target = tables.setdefault(target.resource.table, {})
+            units_by_target[target] = units_by_target.get(target, 0.0) + units
     return tables
 
 
 def _table_shape(
-    table: str, arms: Mapping[IndexTarget, float], kind: str | None, *, detailed: bool
+    table: str, units_by_target: Mapping[IndexTarget, float], kind: str | None, *, detailed: bool
 ) -> dict[str, Any]:
-    shape: dict[str, Any] = {"TableName": table, **_units_shape(sum(arms.values()), kind)}
+    shape: dict[str, Any] = {
+        "TableName": table,
+        **_units_shape(sum(units_by_target.values()), kind),
+    }
     if not detailed:
         return shape
-    own = sum(units for arm, units in arms.items() if arm.name is None)
+    own = sum(units for target, units in units_by_target.items() if target.name is None)
     shape["Table"] = _units_shape(own, kind)
     for group, local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True)):
         indexes = {
-            arm.name: _units_shape(units, kind)
-            for arm, units in arms.items()
-            if arm.name is not None and arm.is_local is local
+            target.name: _units_shape(units, kind)
+            for target, units in units_by_target.items()
+            if target.name is not None and target.is_local is local
         }
         if indexes:
             shape[group] = indexes

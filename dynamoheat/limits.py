@@ -19,7 +19,7 @@ class TokenBucket:
     Callers refill before they look: `fill(now)`. A clock that steps back refills nothing.
     """
 
-    __slots__ = ("filled_at", "depth", "rate", "tokens")
+    __slots__ = ("depth", "filled_at", "rate", "tokens")
 
     def __init__(self, rate: float, depth: float, tokens: float, now: float) -> None:
         self.rate = rate
@@ -31,7 +31,7 @@ class TokenBucket:
         """Refill up to `now` and return the tokens."""
         if now > self.filled_at:
             tokens = self.tokens + (now - self.filled_at) * self.rate
-            self.tokens = tokens if tokens < self.depth else self.depth  # noqa: FURB136  # min() is slower
+            self.tokens = tokens if tokens < self.depth else self.depth  # min() is slower
             self.filled_at = now
         return self.tokens
 
@@ -127,7 +127,9 @@ class ThroughputLimits:
         self.maximum = throughput.max_write if self._is_write else throughput.max_read
         warm = throughput.warm_write if self._is_write else throughput.warm_read
         initial = 0.0 if provisioned else self._limits.on_demand_partitions * self._per_partition
-        self.warm_throughput = max(self.warm_throughput, _first(warm, 0.0), initial, self.provisioned)
+        self.warm_throughput = max(
+            self.warm_throughput, _first(warm, 0.0), initial, self.provisioned
+        )
         before = {limit.cause: limit.bucket for limit in self.limits}
         self.limits = [
             RateLimit(cause, self._bucket(before.get(cause), rate, seconds, now, fresh=fresh))
@@ -143,8 +145,14 @@ class ThroughputLimits:
         previous = self.peak.advance(now)
         for limit in self.limits:
             if limit.cause is ThrottleCause.KEY_RANGE:  # only on demand is there such a limit
-                self.warm_throughput = max(self.warm_throughput, self._limits.peak_multiple * previous)
-                limit.bucket.resize(self.warm_throughput, self.warm_throughput * self._limits.rate_bucket_seconds, now)
+                self.warm_throughput = max(
+                    self.warm_throughput, self._limits.peak_multiple * previous
+                )
+                limit.bucket.resize(
+                    self.warm_throughput,
+                    self.warm_throughput * self._limits.rate_bucket_seconds,
+                    now,
+                )
 
     def _current_limits(self, provisioned: bool) -> list[tuple[ThrottleCause, float, float]]:
         if provisioned:

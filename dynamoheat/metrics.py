@@ -141,7 +141,9 @@ class KeyInsights:
         if sort_key is not None:
             self._count(Rule.THROTTLED_ITEMS, (partition_key, sort_key), 1)
 
-    def count_consumed(self, partition_key: str, sort_key: str | None, units: float, now: float) -> None:
+    def count_consumed(
+        self, partition_key: str, sort_key: str | None, units: float, now: float
+    ) -> None:
         """Count the units that a key consumed, weighted as ConsumedThroughputUnits."""
         self._advance(now)
         self._count(Rule.CONSUMED, (partition_key,), units)

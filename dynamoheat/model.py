@@ -54,7 +54,7 @@ class Heat:
     def __init__(self, parameters: ModelParameters | None = None, *, seed: int = 0) -> None:
         self.parameters = (parameters or ModelParameters()).in_real_time()
         self.tables: dict[str, Table] = {}
-        self._random = Random(seed)  # noqa: S311  # a simulation's chance, not a secret
+        self._random = Random(seed)  # a simulation's chance, not a secret
         self._window_end = 0.0
         limits = self.parameters
         self._admission = AdmissionController(limits.index_buffer_seconds * limits.partition_wcu)
@@ -123,8 +123,8 @@ class Heat:
         if now >= self._window_end:
             self.advance(now)
         with _checked(operation):
-            asked = estimate_cost(operation, request, self.tables)
-        admission = Admission(operation, request, asked, self._verdicts(asked, now))
+            cost = estimate_cost(operation, request, self.tables)
+        admission = Admission(operation, request, cost, self._verdicts(cost, now))
         if admission.verdicts.count(None) < len(admission.verdicts):
             self._count_refusals(admission, now)
         return admission
@@ -171,30 +171,38 @@ class Heat:
         found = self.table(table)
         found.image_cache.put(found.identity(item), item)
 
-    def _verdicts(self, asked: RequestCost, now: float) -> list[Throttle | None]:
-        if not asked.is_write:
-            reads = self._admission.admit_read_transaction if asked.atomic else self._admission.admit_reads
-            return reads(asked.item_charges, now)
-        indexes = [index for table in asked.tables for index in table.index_resources()]
-        writes = self._admission.admit_write_transaction if asked.atomic else self._admission.admit_writes
-        return writes(asked.item_charges, indexes, now)
+    def _verdicts(self, cost: RequestCost, now: float) -> list[Throttle | None]:
+        if not cost.is_write:
+            reads = (
+                self._admission.admit_read_transaction
+                if cost.atomic
+                else self._admission.admit_reads
+            )
+            return reads(cost.item_charges, now)
+        indexes = [index for table in cost.tables for index in table.index_resources()]
+        writes = (
+            self._admission.admit_write_transaction if cost.atomic else self._admission.admit_writes
+        )
+        return writes(cost.item_charges, indexes, now)
 
     def _count_refusals(self, admission: Admission, now: float) -> None:
-        asked = admission.cost
-        for work, verdict in zip(asked.item_charges, admission.verdicts, strict=True):
+        cost = admission.cost
+        for charges, verdict in zip(cost.item_charges, admission.verdicts, strict=True):
             if verdict is not None:
-                self._count_refusal(work, verdict, now)
+                self._count_refusal(charges, verdict, now)
         if admission.is_rejected:
-            for table in asked.tables:
+            for table in cost.tables:
                 table.resource.meter.advance(now)
                 table.resource.meter.count_rejected_request(admission.operation)
 
-    def _count_refusal(self, work: ItemCharges, throttle: Throttle, now: float) -> None:
+    def _count_refusal(self, charges: ItemCharges, throttle: Throttle, now: float) -> None:
         resource = self.resource(throttle.table, throttle.index)
         resource.meter.advance(now)
-        resource.meter.count_throttled(throttle, total_units(work))
-        arm, _, _, key, sort, _ = work[0]
-        if arm.resource is resource and key != SCAN:  # insights don't count what an index held up
+        resource.meter.count_throttled(throttle, total_units(charges))
+        target, _, _, key, sort, _ = charges[0]
+        if (
+            target.resource is resource and key != SCAN
+        ):  # insights don't count what an index held up
             resource.insights.count_throttled(key, None if sort is None else str(sort), now)
 
     def _apply_correction(

@@ -68,7 +68,9 @@ class TrafficSample:
     def __init__(self, stride: float) -> None:
         self.positions: list[Where] = []  # oldest first
         self.stride = self._min_stride = stride  # units from one kept position to the next
-        self.pending_units = 0.0  # units since the last one; callers look when it reaches the stride
+        self.pending_units = (
+            0.0  # units since the last one; callers look when it reaches the stride
+        )
 
     def add(self, place: Where) -> None:
         """Keep a position."""
@@ -128,16 +130,16 @@ class Partition:
         "consumed_read",
         "consumed_write",
         "hot_since",
+        "is_split",
+        "is_unsplittable",
         "low",
         "number",
-        "traffic_sample",
         "owner",
         "read",
-        "tokens_read",
-        "is_split",
         "split_at",
         "throttled_items",
-        "is_unsplittable",
+        "tokens_read",
+        "traffic_sample",
         "write",
         "write_units",
     )
@@ -196,7 +198,9 @@ class Partitions:
         self.owner = owner
         self._limits = limits
         self._starts: list[Position] = [(HASHES * i // count,) for i in range(count)]
-        self._partitions = [Partition(i, low, owner, limits, now) for i, low in enumerate(self._starts)]
+        self._partitions = [
+            Partition(i, low, owner, limits, now) for i, low in enumerate(self._starts)
+        ]
         self._next_number = count
         self.cache: dict[str, Partition] = {}  # partition keys that lie in one partition as a whole
 

@@ -106,7 +106,9 @@ class Throttle:
     def exception(self) -> str:
         """The exception's name: by the table's mode, and by the limit."""
         return (
-            "ProvisionedThroughputExceededException" if self.is_provisioned else "ThrottlingException"
+            "ProvisionedThroughputExceededException"
+            if self.is_provisioned
+            else "ThrottlingException"
         )
 
     @property

@@ -149,18 +149,20 @@ def scan_start(request: Mapping[str, Any], table: Table, index: Index | None) ->
 
 
 def _batch_write(request: Request, tables: Tables) -> RequestCost:
-    works: list[ItemCharges] = []
+    item_charges: list[ItemCharges] = []
     touched = []
     for name, entries in request["RequestItems"].items():
         table = find_table(name, tables)
         touched.append(table)
-        works.extend(_batched(table, entries))
-    return RequestCost(works, touched, is_write=True)
+        item_charges.extend(_batched(table, entries))
+    return RequestCost(item_charges, touched, is_write=True)
 
 
 def _batched(table: Table, entries: Sequence[Request]) -> Iterable[ItemCharges]:
     deletes = [at for at, entry in enumerate(entries) if "PutRequest" not in entry]
-    puts = table.charge_puts([entry["PutRequest"]["Item"] for entry in entries if "PutRequest" in entry])
+    puts = table.charge_puts(
+        [entry["PutRequest"]["Item"] for entry in entries if "PutRequest" in entry]
+    )
     for at in deletes:  # ascending, so that each lands where it stood
         puts.insert(at, _delete(table, entries[at]["DeleteRequest"]["Key"]))
     return puts
@@ -182,58 +184,62 @@ def _delete_item(request: Request, tables: Tables) -> RequestCost:
 
 
 def _transact_write(request: Request, tables: Tables) -> RequestCost:
-    works: list[ItemCharges] = []
+    item_charges: list[ItemCharges] = []
     touched: dict[str, Table] = {}
     for entry in request["TransactItems"]:
         ((kind, wanted),) = entry.items()
         table = find_table(wanted["TableName"], tables)
         touched[table.name] = table
-        works.append(_TRANSACTED[kind](table, wanted))
-    return RequestCost(works, list(touched.values()), is_write=True, atomic=True)
+        item_charges.append(_TRANSACTED[kind](table, wanted))
+    return RequestCost(item_charges, list(touched.values()), is_write=True, atomic=True)
 
 
 def _get_item(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
-    return RequestCost([_get(table, request["Key"], _consistency(request))], [table], is_write=False)
+    return RequestCost(
+        [_get(table, request["Key"], _consistency(request))], [table], is_write=False
+    )
 
 
 def _batch_get(request: Request, tables: Tables) -> RequestCost:
-    works: list[ItemCharges] = []
+    item_charges: list[ItemCharges] = []
     touched = []
     for name, wanted in request["RequestItems"].items():
         table = find_table(name, tables)
         touched.append(table)
         consistency = _consistency(wanted)
-        works.extend(_get(table, key, consistency) for key in wanted["Keys"])
-    return RequestCost(works, touched, is_write=False)
+        item_charges.extend(_get(table, key, consistency) for key in wanted["Keys"])
+    return RequestCost(item_charges, touched, is_write=False)
 
 
 def _transact_get(request: Request, tables: Tables) -> RequestCost:
-    works: list[ItemCharges] = []
+    item_charges: list[ItemCharges] = []
     touched: dict[str, Table] = {}
     for entry in request["TransactItems"]:
         wanted = entry["Get"]
         table = find_table(wanted["TableName"], tables)
         touched[table.name] = table
-        works.append(_get(table, wanted["Key"], TRANSACTIONAL))
-    return RequestCost(works, list(touched.values()), is_write=False, atomic=True)
+        item_charges.append(_get(table, wanted["Key"], TRANSACTIONAL))
+    return RequestCost(item_charges, list(touched.values()), is_write=False, atomic=True)
 
 
 def _query(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
     index = find_index(request, table)
     where = query_start(request, table, index)
-    return RequestCost([table.charge_read(where, 0, _consistency(request), index)], [table], is_write=False)
+    return RequestCost(
+        [table.charge_read(where, 0, _consistency(request), index)], [table], is_write=False
+    )
 
 
 def _scan(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
     index = find_index(request, table)
     start = scan_start(request, table, index)
-    arm = table.target if index is None else index.target
+    target = table.target if index is None else index.target
     units = read_units(0, _consistency(request))
     tokens = table.tokens_for_read(units, _consistency(request))
-    charge: Charge = (arm, arm.resource.partitions.at((start,)), units, SCAN, start, tokens)
+    charge: Charge = (target, target.resource.partitions.at((start,)), units, SCAN, start, tokens)
     return RequestCost([(charge,)], [table], is_write=False)
 
 
@@ -245,7 +251,11 @@ def _get(table: Table, key: Item, consistency: float) -> ItemCharges:
 
 def _delete(table: Table, key: Item, factor: float = 1.0) -> ItemCharges:
     known = table.image_cache.get(table.identity(key))
-    return table.charge_write(known, None, factor) if known else table.charge_unchanged(key, factor=factor)
+    return (
+        table.charge_write(known, None, factor)
+        if known
+        else table.charge_unchanged(key, factor=factor)
+    )
 
 
 def _update(table: Table, key: Item, factor: float = 1.0) -> ItemCharges:

@@ -38,7 +38,7 @@ class _Context:
 class Resource:
     """A table (`index` None) or a global index."""
 
-    def __init__(  # noqa: PLR0913  # one place makes them, by keyword
+    def __init__(  # one place makes them, by keyword
         self,
         table: str,
         index: str | None,
@@ -122,7 +122,10 @@ class Resource:
 
     def _needed_partitions(self, stored_bytes: float = 0.0) -> int:
         limits = self._context.limits
-        warm = max(self.writes.warm_throughput / limits.partition_wcu, self.reads.warm_throughput / limits.partition_rcu)
+        warm = max(
+            self.writes.warm_throughput / limits.partition_wcu,
+            self.reads.warm_throughput / limits.partition_rcu,
+        )
         provisioned = (
             self.writes.provisioned / limits.partition_wcu
             + self.reads.provisioned / limits.partition_rcu
@@ -176,13 +179,13 @@ class Resource:
 
     def _split_seconds(self) -> float:
         limits = self._context.limits
-        return self._context.random.uniform(
-            limits.min_split_seconds, limits.max_split_seconds
-        )
+        return self._context.random.uniform(limits.min_split_seconds, limits.max_split_seconds)
 
     def _find_cut(self, partition: Partition) -> tuple[Position, float] | None:
         min_share = self._context.limits.min_split_share
-        found = best_cut(partition.traffic_sample, min_share, between_keys=not self.divides_collections)
+        found = best_cut(
+            partition.traffic_sample, min_share, between_keys=not self.divides_collections
+        )
         if found is None or not partition.low < found[0] < self.partitions.end(partition):
             return None
         return found

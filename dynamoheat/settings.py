@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["IndexSettings", "Key", "TableSettings", "ProvisionedThroughput"]
+__all__ = ["IndexSettings", "Key", "TableSettings", "ThroughputSettings"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ __all__ = [
     "settle_request",
 ]
 
-ALL_TARGETS: Final = "*"  # an arm's name where only the sum over all arms is reported
+ALL_TARGETS: Final = "*"  # an target's name where only the sum over all units_by_index is reported
 
 
 Request = Mapping[str, Any]
@@ -26,24 +26,24 @@ Request = Mapping[str, Any]
 Answer = Mapping[str, Any]
 
 
-Works = Sequence[ItemCharges]
+RequestCharges = Sequence[ItemCharges]
 
 
-Arms = dict[str | None, float]
+UnitsByIndex = dict[str | None, float]
 
 
 def settle_request(
-    operation: str, request: Request, works: Works, answer: Answer, tables: Tables
+    operation: str, request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
 ) -> list[ItemCharges]:
     """Return the final charges of a request that the engine did, and remember the images it left.
 
-    `works` are the charges of the items that were admitted, `request` what was sent for them.
+    `item_charges` are the charges of the items that were admitted, `request` what was sent for them.
     """
-    return _SETTLE[operation](request, works, answer, tables)
+    return _SETTLE[operation](request, item_charges, answer, tables)
 
 
 def settle_failure(
-    operation: str, request: Request, works: Works, error: Answer, tables: Tables
+    operation: str, request: Request, item_charges: RequestCharges, error: Answer, tables: Tables
 ) -> list[ItemCharges]:
     """Return the final charges of a write whose condition failed (or a cancelled transaction).
 
@@ -51,50 +51,58 @@ def settle_failure(
     wanted; indexes were not written.
     """
     if operation == "TransactWriteItems":
-        return [_table_arm(work) for work in works]
+        return [_keep_table_charges(charges) for charges in item_charges]
     table = find_table(request["TableName"], tables)
-    there = error.get("Item") or table.image_cache.get(table.identity(_named(request))) or {}
+    there = error.get("Item") or table.image_cache.get(table.identity(_key_or_item(request))) or {}
     wanted = request.get("Item") or {}
-    return [table.charge_unchanged(_named(request), max(item_bytes(there), item_bytes(wanted)))]
+    return [
+        table.charge_unchanged(_key_or_item(request), max(item_bytes(there), item_bytes(wanted)))
+    ]
 
 
-def _table_arm(work: ItemCharges) -> ItemCharges:
-    return tuple(charge for charge in work if charge[0].name is None)
+def _keep_table_charges(charges: ItemCharges) -> ItemCharges:
+    return tuple(charge for charge in charges if charge[0].name is None)
 
 
-def _named(request: Request) -> Item:
+def _key_or_item(request: Request) -> Item:
     named: Item = request.get("Item") or request["Key"]
     return named
 
 
-def _put(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
+def _put(
+    request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
+) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     item = request["Item"]
     identity = table.identity(item)
     known = _old_image(request, answer, table.image_cache.get(identity))
     table.image_cache.put(identity, item)
     if known is None:
-        return scale_writes(works, answer, tables)
+        return scale_writes(item_charges, answer, tables)
     return [table.charge_write(known or None, item)]
 
 
-def _delete(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
+def _delete(
+    request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
+) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     identity = table.identity(request["Key"])
     known = _old_image(request, answer, table.image_cache.get(identity))
     table.image_cache.put(identity, {})
     if known is None:
-        return scale_writes(works, answer, tables)
+        return scale_writes(item_charges, answer, tables)
     return [table.charge_write(known, None) if known else table.charge_unchanged(request["Key"])]
 
 
-def _update(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
+def _update(
+    request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
+) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     identity = table.identity(request["Key"])
     old = _old_image(request, answer, table.image_cache.get(identity))
     if request.get("ReturnValues") != "ALL_NEW" or "Attributes" not in answer:
         table.image_cache.forget(identity)
-        return scale_writes(works, answer, tables)
+        return scale_writes(item_charges, answer, tables)
     new = answer["Attributes"]
     table.image_cache.put(identity, new)
     if old is None:
@@ -111,7 +119,7 @@ def _old_image(request: Request, answer: Answer, remembered: Item | None) -> Ite
 
 
 def _batch_write(
-    request: Request, works: Works, answer: Answer, tables: Tables
+    request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
 ) -> list[ItemCharges]:
     at = 0
     undone = bool(
@@ -120,18 +128,18 @@ def _batch_write(
     for name, entries in request["RequestItems"].items():
         table = find_table(name, tables)
         for entry in entries:
-            _, _, _, key, sort, _ = works[at][0]  # the table's own charge comes first
+            _, _, _, key, sort, _ = item_charges[at][0]  # the table's own charge comes first
             at += 1
             if undone:
                 table.image_cache.forget((key, sort))
             else:
                 image = entry["PutRequest"]["Item"] if "PutRequest" in entry else {}
                 table.image_cache.put((key, sort), image)
-    return scale_writes(works, answer, tables)
+    return scale_writes(item_charges, answer, tables)
 
 
 def _transact_write(
-    request: Request, works: Works, answer: Answer, tables: Tables
+    request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
 ) -> list[ItemCharges]:
     for entry in request["TransactItems"]:
         ((kind, wanted),) = entry.items()
@@ -142,24 +150,28 @@ def _transact_write(
             table.image_cache.put(table.identity(wanted["Key"]), {})
         elif kind == "Update":
             table.image_cache.forget(table.identity(wanted["Key"]))
-    return scale_writes(works, answer, tables)
+    return scale_writes(item_charges, answer, tables)
 
 
-def _get(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
+def _get(
+    request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
+) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     item = answer.get("Item")
     if item and _partial(request):
-        return scale_reads(works, answer)
+        return scale_reads(item_charges, answer)
     size = item_bytes(item) if item else 0
     return [table.charge_read(table.identity(request["Key"]), size, _consistency(request))]
 
 
-def _batch_get(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
+def _batch_get(
+    request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
+) -> list[ItemCharges]:
     final: list[ItemCharges] = []
     for name, wanted in request["RequestItems"].items():
         table = find_table(name, tables)
         if _partial(wanted):
-            return scale_reads(works, answer)
+            return scale_reads(item_charges, answer)
         found = {
             table.identity(item): item for item in (answer.get("Responses") or {}).get(name, ())
         }
@@ -171,7 +183,7 @@ def _batch_get(request: Request, works: Works, answer: Answer, tables: Tables) -
 
 
 def _transact_get(
-    request: Request, works: Works, answer: Answer, tables: Tables
+    request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
 ) -> list[ItemCharges]:
     final: list[ItemCharges] = []
     for entry, response in zip(
@@ -179,7 +191,7 @@ def _transact_get(
     ):
         wanted = entry["Get"]
         if _partial(wanted):
-            return scale_reads(works, answer)
+            return scale_reads(item_charges, answer)
         table = find_table(wanted["TableName"], tables)
         item = response.get("Item")
         where = table.identity(wanted["Key"])
@@ -187,24 +199,30 @@ def _transact_get(
     return final
 
 
-def _query(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
+def _query(
+    request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
+) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     index = find_index(request, table)
     if not _whole_page(request, answer, index):
-        return scale_reads(works, answer)
+        return scale_reads(item_charges, answer)
     size = sum(map(item_bytes, answer["Items"]))
     where = query_start(request, table, index)
     return [table.charge_read(where, size, _consistency(request), index)]
 
 
-def _scan(request: Request, works: Works, answer: Answer, tables: Tables) -> list[ItemCharges]:
+def _scan(
+    request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
+) -> list[ItemCharges]:
     table = find_table(request["TableName"], tables)
     if not _whole_page(request, answer, find_index(request, table)):
-        return scale_reads(works, answer)
-    ((arm, partition, _, key, start, _),) = works[0]
+        return scale_reads(item_charges, answer)
+    ((target, partition, _, key, start, _),) = item_charges[0]
     size = sum(map(item_bytes, answer["Items"]))
-    ((_, _, units, _, _, tokens),) = table.charge_read((key or " ", None), size, _consistency(request))
-    return [((arm, partition, units, key, start, tokens),)]
+    ((_, _, units, _, _, tokens),) = table.charge_read(
+        (key or " ", None), size, _consistency(request)
+    )
+    return [((target, partition, units, key, start, tokens),)]
 
 
 def _partial(request: Request) -> bool:
@@ -222,7 +240,7 @@ def _consistency(request: Request) -> float:
     return STRONG if request.get("ConsistentRead") else EVENTUAL
 
 
-def parse_reported_units(answer: Mapping[str, Any]) -> dict[str, Arms]:
+def parse_reported_units(answer: Mapping[str, Any]) -> dict[str, UnitsByIndex]:
     """Return what an engine's answer reports: by table, by index (None: the table itself, or `ALL_TARGETS`)."""
     reports = answer.get("ConsumedCapacity") or []
     if isinstance(reports, Mapping):
@@ -230,20 +248,27 @@ def parse_reported_units(answer: Mapping[str, Any]) -> dict[str, Arms]:
     return {report["TableName"]: _units_by_index(report) for report in reports}
 
 
-def scale_reads(works: Works, answer: Mapping[str, Any]) -> list[ItemCharges]:
-    """Return read charges scaled so that each arm sums to what is reported; as they are without a report."""
-    scale = _scale_factors(_sum_by_target(works), parse_reported_units(answer))
+def scale_reads(item_charges: RequestCharges, answer: Mapping[str, Any]) -> list[ItemCharges]:
+    """Return read charges scaled so that each target sums to what is reported; as they are without a report."""
+    scale = _scale_factors(_sum_by_target(item_charges), parse_reported_units(answer))
     return [
         [
-            (arm, part, units * scale.get(arm, 1.0), key, sort, tokens * scale.get(arm, 1.0))
-            for arm, part, units, key, sort, tokens in work
+            (
+                target,
+                part,
+                units * scale.get(target, 1.0),
+                key,
+                sort,
+                tokens * scale.get(target, 1.0),
+            )
+            for target, part, units, key, sort, tokens in charges
         ]
-        for work in works
+        for charges in item_charges
     ]
 
 
 def scale_writes(
-    works: Works, answer: Mapping[str, Any], tables: Mapping[str, Table]
+    item_charges: RequestCharges, answer: Mapping[str, Any], tables: Mapping[str, Table]
 ) -> list[ItemCharges]:
     """Return write charges scaled likewise, the table's own never down: the image they come from is there.
 
@@ -251,19 +276,19 @@ def scale_writes(
     where the table's key would lie in it: the sum is right, the place is anyone's guess.
     """
     reported = parse_reported_units(answer)
-    charged = _sum_by_target(works) if reported else {}
+    charged = _sum_by_target(item_charges) if reported else {}
     scale = _scale_factors(charged, reported)
     unseen = _unseen(charged, reported)
     if not unseen and all(factor == 1.0 for factor in scale.values()):
-        return list(works)  # the rule, and cheap
+        return list(item_charges)  # the rule, and cheap
     scaled: list[ItemCharges] = []
-    for work in works:
-        first = work[0]
+    for charges in item_charges:
+        first = charges[0]
         name = first[0].resource.table
         missed = unseen.pop(name, {})
         scaled.append(
             [
-                *(_scaled_write(charge, scale.get(charge[0], 1.0)) for charge in work),
+                *(_scaled_write(charge, scale.get(charge[0], 1.0)) for charge in charges),
                 *_guessed(first, tables[name], missed),
             ]
         )
@@ -271,70 +296,74 @@ def scale_writes(
 
 
 def _scaled_write(charge: Charge, scale: float) -> Charge:
-    arm, partition, units, key, sort, growth = charge
-    if arm.name is None:
+    target, partition, units, key, sort, growth = charge
+    if target.name is None:
         scale = max(scale, 1.0)
-    return (arm, partition, units * scale, key, sort, growth)
+    return (target, partition, units * scale, key, sort, growth)
 
 
-def _unseen(charged: Mapping[IndexTarget, float], reported: Mapping[str, Arms]) -> dict[str, Arms]:
+def _unseen(
+    charged: Mapping[IndexTarget, float], reported: Mapping[str, UnitsByIndex]
+) -> dict[str, UnitsByIndex]:
     """Return by table the indexes that are reported without a charge."""
-    known = {(arm.resource.table, arm.name) for arm in charged}
-    missed: dict[str, Arms] = {
+    known = {(target.resource.table, target.name) for target in charged}
+    missed: dict[str, UnitsByIndex] = {
         table: {
             name: units
-            for name, units in arms.items()
+            for name, units in units_by_index.items()
             if units and name not in (None, ALL_TARGETS) and (table, name) not in known
         }
-        for table, arms in reported.items()
+        for table, units_by_index in reported.items()
     }
-    return {table: arms for table, arms in missed.items() if arms}
+    return {table: units_by_index for table, units_by_index in missed.items() if units_by_index}
 
 
-def _guessed(beside: Charge, table: Table, arms: Arms) -> Iterable[Charge]:
+def _guessed(beside: Charge, table: Table, units_by_index: UnitsByIndex) -> Iterable[Charge]:
     _, home, _, key, sort, _ = beside
-    for name, units in arms.items():
+    for name, units in units_by_index.items():
         index = table.indexes[str(name)]
         partition = home if index.is_local else index.resource.partitions.find(key, sort)
         yield (index.target, partition, units, key, sort, 0.0)
 
 
-def _sum_by_target(works: Works) -> dict[IndexTarget, float]:
+def _sum_by_target(item_charges: RequestCharges) -> dict[IndexTarget, float]:
     charged: dict[IndexTarget, float] = {}
-    for work in works:
-        for arm, _, units, *_ in work:
-            charged[arm] = charged.get(arm, 0.0) + units
+    for charges in item_charges:
+        for target, _, units, *_ in charges:
+            charged[target] = charged.get(target, 0.0) + units
     return charged
 
 
 def _scale_factors(
-    charged: Mapping[IndexTarget, float], reported: Mapping[str, Arms]
+    charged: Mapping[IndexTarget, float], reported: Mapping[str, UnitsByIndex]
 ) -> dict[IndexTarget, float]:
     scale: dict[IndexTarget, float] = {}
-    for arm, units in charged.items():
-        arms = reported.get(arm.resource.table)
-        if not arms or not units:
+    for target, units in charged.items():
+        units_by_index = reported.get(target.resource.table)
+        if not units_by_index or not units:
             continue
-        if ALL_TARGETS in arms:
-            table = arm.resource.table
+        if ALL_TARGETS in units_by_index:
+            table = target.resource.table
             total = sum(u for other, u in charged.items() if other.resource.table == table)
-            scale[arm] = arms[ALL_TARGETS] / total
+            scale[target] = units_by_index[ALL_TARGETS] / total
         else:
-            scale[arm] = arms.get(arm.name, 0.0) / units
+            scale[target] = units_by_index.get(target.name, 0.0) / units
     return scale
 
 
-def _units_by_index(report: Mapping[str, Any]) -> Arms:
+def _units_by_index(report: Mapping[str, Any]) -> UnitsByIndex:
     if "Table" not in report:
         return {ALL_TARGETS: report.get("CapacityUnits", 0.0)}
-    arms: Arms = {None: report["Table"]["CapacityUnits"]}
+    units_by_index: UnitsByIndex = {None: report["Table"]["CapacityUnits"]}
     for group in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         for name, part in (report.get(group) or {}).items():
-            arms[name] = part["CapacityUnits"]
-    return arms
+            units_by_index[name] = part["CapacityUnits"]
+    return units_by_index
 
 
-_SETTLE: Final[dict[str, Callable[[Request, Works, Answer, Tables], list[ItemCharges]]]] = {
+_SETTLE: Final[
+    dict[str, Callable[[Request, RequestCharges, Answer, Tables], list[ItemCharges]]]
+] = {
     "BatchGetItem": _batch_get,
     "BatchWriteItem": _batch_write,
     "DeleteItem": _delete,

@@ -141,8 +141,8 @@ class Table:
 
         What a put replaces is taken from memory, and taken to be absent where memory has nothing.
         """
-        works: list[ItemCharges] = []
-        arm, name, sort_name = self.target, self.partition_name, self.sort_name
+        item_charges: list[ItemCharges] = []
+        target, name, sort_name = self.target, self.partition_name, self.sort_name
         known, indexes, simple = self.image_cache.get, self._global, self._has_only_global
         partitions = self.resource.partitions
         cached = partitions.cache.get
@@ -155,18 +155,18 @@ class Table:
                 sort = value["S"] if "S" in value else sortable_value(value)
             old = known((key, sort))
             if old or not simple:
-                works.append(self.charge_write(old or None, item))
+                item_charges.append(self.charge_write(old or None, item))
                 continue
             size = item_bytes(item)
             units = 1.0 if size <= _SMALL else write_units(size)
-            work: list[Charge] = [
-                (arm, cached(key) or partitions.find(key, sort), units, key, sort, size)
+            charges: list[Charge] = [
+                (target, cached(key) or partitions.find(key, sort), units, key, sort, size)
             ]
             for index in indexes:  # a comprehension costs 4 µs a batch more
                 if index.partition_name in item and index.has_entry(item):
-                    work.append(self._charge_new_entry(index, item, size, sort))  # noqa: PERF401
-            works.append(work)
-        return works
+                    charges.append(self._charge_new_entry(index, item, size, sort))
+            item_charges.append(charges)
+        return item_charges
 
     def charge_write(self, old: Item | None, new: Item | None, factor: float = 1.0) -> ItemCharges:
         """Return the charges of a write from `old` to `new` (None: absent); `factor` 2 in transactions.
@@ -197,11 +197,11 @@ class Table:
         self, where: tuple[str, Any], size: int, consistency: float, index: Index | None = None
     ) -> ItemCharges:
         """Return the charge of reading `size` bytes at a key of the table or of an index."""
-        arm = self.target if index is None else index.target
+        target = self.target if index is None else index.target
         key, sort = where
         units = read_units(size, consistency)
         tokens = self.tokens_for_read(units, consistency)
-        return ((arm, arm.resource.partitions.find(key, sort), units, key, sort, tokens),)
+        return ((target, target.resource.partitions.find(key, sort), units, key, sort, tokens),)
 
     def tokens_for_read(self, units: float, consistency: float) -> float:
         """Return what a read takes of its partition's bucket: less than its units where any replica serves it."""

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from botocore.exceptions import BotoCoreError, ClientError
 
+from dynamoheat.serve import answer_page, is_page, leave_unanswered, to_response
 from dynamoheat.serve.faults import Faults
-from dynamoheat.serve.server import answer_page, is_page, leave_unanswered, to_response
 from dynamoheat.serve.throttling import Throttling
 from dynamoheat.serve.wire import UnansweredError
 from local.calls import EndpointCall, refusal

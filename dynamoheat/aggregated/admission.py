@@ -32,7 +32,9 @@ class AdmissionVerdict:
     caps: Amounts = field(default_factory=dict)  # shares; of partitions that can't take all
     admitted_share: float = 1.0
     table_throttle: Throttle | None = None  # what refuses the rest
-    is_index_limited: bool = False  # whether that comes after the partitions, as an index's buffer does
+    is_index_limited: bool = (
+        False  # whether that comes after the partitions, as an index's buffer does
+    )
 
     def shares_at_cap(self, cap: float) -> tuple[float, float, float]:
         """Return what is accepted, refused by a partition with this cap, and refused by the whole."""
@@ -67,7 +69,8 @@ def admit_writes(
 def admit_reads(resource: Resource, flows: Sequence[TrafficFlow]) -> AdmissionVerdict:
     """Return what passes of all reads of a table or an index; its buckets must be poured."""
     wanted = _summed(
-        {partition: units * flow.extra_per_unit for partition, units in flow.offered_units.items()} for flow in flows
+        {partition: units * flow.extra_per_unit for partition, units in flow.offered_units.items()}
+        for flow in flows
     )
     caps = {
         partition: max(partition.read.tokens, 0.0) / tokens
@@ -114,7 +117,9 @@ class _Passing:
     def __init__(self, flow: TrafficFlow, caps: Amounts) -> None:
         self.flow = flow
         self._capped = [
-            (units, caps[partition]) for partition, units in flow.offered_units.items() if partition in caps
+            (units, caps[partition])
+            for partition, units in flow.offered_units.items()
+            if partition in caps
         ]
         self._free = flow.total_units - sum(units for units, _ in self._capped)
 
@@ -134,7 +139,9 @@ class _Index:
             if branch.resource is resource
         ]
         self._debts = {
-            partition: 0.0 for partition in resource.partitions_in_debt if partition.write.tokens < 0
+            partition: 0.0
+            for partition in resource.partitions_in_debt
+            if partition.write.tokens < 0
         }
 
     def waiting_units(self, passes: float) -> tuple[float, ThrottleCause]:

@@ -192,7 +192,9 @@ class TrafficDemand:
         sortable = of.sort_name is not None
         return self._router.find_route(keys, of.resource.partitions, now, sortable=sortable)
 
-    def _offered_units(self, traffic: Traffic, route: KeyRoute, units: float) -> tuple[Amounts, float]:
+    def _offered_units(
+        self, traffic: Traffic, route: KeyRoute, units: float
+    ) -> tuple[Amounts, float]:
         asked = {partition: units * share for partition, share in route.shares.items()}
         waiting = self._waiting.get(traffic, {})
         for partition, old in waiting.items():

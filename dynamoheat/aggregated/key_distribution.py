@@ -38,7 +38,9 @@ class KeySegment(Protocol):
         """The share of the whole traffic."""
         ...
 
-    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, "KeySegment"]]:
+    def divide(
+        self, partitions: Partitions, now: float
+    ) -> Iterator[tuple[Partition, "KeySegment"]]:
         """Yield the partitions that it lies in, each with its part of it."""
         ...
 
@@ -102,7 +104,7 @@ class HashRange:
     high: int
     share: float
 
-    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:
         """Yield each partition with the part of the arc in it. O(partitions)."""
         at: Position = (self.low,)
         while at < (self.high,):
@@ -113,7 +115,7 @@ class HashRange:
                 share = self.share * (high - low) / (self.high - self.low)
                 yield partition, HashRange(low, high, share)
 
-    def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
+    def sample(self, random: Random, now: float) -> Position:
         """Return the position of one of its keys."""
         return (random.randrange(self.low, self.high),)
 
@@ -131,7 +133,7 @@ class ItemCollection:
     low: float = 0.0
     high: float = 1.0
 
-    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:
         """Yield the partitions that the collection lies in: one, until a split divides it."""
         at = self.low
         while at < self.high:
@@ -142,7 +144,7 @@ class ItemCollection:
             yield partition, ItemCollection(self.hash, share, at, high)
             at = high
 
-    def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
+    def sample(self, random: Random, now: float) -> Position:
         """Return the position of one of its items."""
         return (self.hash, random.uniform(self.low, self.high))
 
@@ -162,7 +164,7 @@ class AscendingKey:
         """Yield the partition of the latest item."""
         yield partitions.at((self.hash, now)), self
 
-    def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
+    def sample(self, random: Random, now: float) -> Position:
         """Return the position of the latest item."""
         return (self.hash, now)
 
@@ -178,11 +180,11 @@ class SingleItem:
     hash: int
     share: float
 
-    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:
         """Yield its partition."""
         yield partitions.at((self.hash, _ANY)), self
 
-    def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
+    def sample(self, random: Random, now: float) -> Position:
         """Return its position."""
         return (self.hash, _ANY)
 

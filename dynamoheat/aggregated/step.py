@@ -112,7 +112,9 @@ class StepConsumption:
         consume_summed_reads((), sums, totals, now)
         self._observe(sums, portions, now)
 
-    def count_refusal(self, flow: TrafficFlow, refusal: FlowRefusal, meter: Meter, now: float) -> None:
+    def count_refusal(
+        self, flow: TrafficFlow, refusal: FlowRefusal, meter: Meter, now: float
+    ) -> None:
         """Count what a flow did not get for one reason; `meter` is that of the table or index that was short."""
         meter.advance(now)
         size = flow.traffic.item_units
@@ -212,9 +214,15 @@ def _written(resource: Resource, flow: TrafficFlow) -> Iterator[ConsumedPortion]
     for branch in flow.branches:
         amounts = entry_amounts(branch, passed)
         yield ConsumedPortion(
-            branch.resource, branch.route, amounts, branch.bytes_per_unit, size * branch.units_per_table_unit
+            branch.resource,
+            branch.route,
+            amounts,
+            branch.bytes_per_unit,
+            size * branch.units_per_table_unit,
         )
 
 
 def _own(resource: Resource, flow: TrafficFlow) -> ConsumedPortion:
-    return ConsumedPortion(resource, flow.route, flow.admitted_units, flow.extra_per_unit, flow.traffic.item_units)
+    return ConsumedPortion(
+        resource, flow.route, flow.admitted_units, flow.extra_per_unit, flow.traffic.item_units
+    )

@@ -51,7 +51,9 @@ class ScaledTable:
         self._pending: dict[Dimension, tuple[float, float]] = {}  # capacity, and from when on
         self._decided_until: float | None = None
         self.changes: list[AutoScalingChange] = []
-        self.rejected_decreases = 0  # decisions to lower a capacity that the limits on decreases forbade
+        self.rejected_decreases = (
+            0  # decisions to lower a capacity that the limits on decreases forbade
+        )
 
     def advance(self, now: float) -> None:
         """Carry out what is due, and decide on every minute that has closed."""

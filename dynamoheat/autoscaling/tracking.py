@@ -67,7 +67,10 @@ class CapacityTracker:
         if wanted > provisioned:
             return self._scale_out(wanted, provisioned, now)
         wanted = self._capacity_down(provisioned)
-        if wanted < provisioned and now >= self._scaled_in_at + self.policy.scale_in_cooldown_seconds:
+        if (
+            wanted < provisioned
+            and now >= self._scaled_in_at + self.policy.scale_in_cooldown_seconds
+        ):
             self._scaled_in_at = now
             return wanted
         return provisioned

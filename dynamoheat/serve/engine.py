@@ -1,4 +1,9 @@
-"""Engine"""
+"""A client of any DynamoDB-compatible engine, over pooled connections.
+
+The pool speaks HTTP itself: a general HTTP client would add as much to a call as the rest of the
+endpoint. A connection carries one request at a time, and understands only what servers send in
+response to a small POST.
+"""
 
 import asyncio
 import logging
@@ -7,10 +12,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Final, Self
 
-from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, web
-from multidict import CIMultiDict
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, web
 from yarl import URL
 
+from dynamoheat.serve.http_server import HOP_BY_HOP, relay
 from dynamoheat.serve.wire import EndpointCall, Reply, normalize_error, refusal
 
 __all__ = ["EngineClient", "EngineConnectionPool"]
@@ -18,11 +23,7 @@ __all__ = ["EngineClient", "EngineConnectionPool"]
 _log = logging.getLogger(__name__)
 
 
-# Of one hop alone, or what each hop states for itself.
-_HOP_BY_HOP: Final = frozenset({
-    "accept-encoding", "connection", "content-encoding", "content-length", "date", "expect", "host",
-    "keep-alive", "server", "te", "trailer", "transfer-encoding", "upgrade",
-})  # fmt: skip
+_DROPPED: Final = HOP_BY_HOP | {"host"}  # each hop states its own host
 
 
 _PASSED_ON: Final = (
@@ -46,17 +47,19 @@ Headers = Mapping[bytes, bytes]
 class EngineClient:
     """Sends calls to an engine, over connections that are kept."""
 
-    def __init__(self, url: URL, *, patience: float) -> None:
-        """Take the engine's address, and the seconds that it may take to accept a connection."""
+    def __init__(self, url: URL, *, connect_seconds: float) -> None:
+        """Take the engine's address, and how long to wait until it accepts a connection."""
         tls = ssl.create_default_context() if url.scheme == "https" else None
         self._url = url
         self._pool = EngineConnectionPool(
-            str(url.host), int(url.port or 80), tls=tls, patience=patience
+            str(url.host), int(url.port or 80), tls=tls, connect_seconds=connect_seconds
         )
 
     async def __aenter__(self) -> Self:
         timeout = ClientTimeout(total=60.0)
-        self._session = ClientSession(cookie_jar=DummyCookieJar(), timeout=timeout)
+        self._session = ClientSession(
+            auto_decompress=False, cookie_jar=DummyCookieJar(), timeout=timeout
+        )
         return self
 
     async def __aexit__(
@@ -76,40 +79,29 @@ class EngineClient:
         """
         return normalize_error(await self._pool.send(call))
 
-    async def relay(self, request: web.BaseRequest, body: bytes) -> web.Response:
-        """Answer a request that is no call of DynamoDB with what the engine says."""
+    async def relay(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
+        """Forward a request that is no call of DynamoDB, and stream the engine's response back."""
         url = self._url.join(URL(request.raw_path, encoded=True))
-        try:
-            async with self._session.request(
-                request.method,
-                url,
-                data=body,
-                headers=_kept(request.headers),
-                allow_redirects=False,
-            ) as answer:
-                return web.Response(
-                    status=answer.status, body=await answer.read(), headers=_kept(answer.headers)
-                )
-        except (ClientError, TimeoutError) as error:
-            return web.json_response({"message": f"The engine failed: {error}"}, status=502)
-
-
-def _kept(headers: Mapping[str, str]) -> CIMultiDict[str]:
-    return CIMultiDict(
-        (name, value) for name, value in headers.items() if name.lower() not in _HOP_BY_HOP
-    )
+        return await relay(
+            request, self._session, url, body=body, upstream="The engine", dropped=_DROPPED
+        )
 
 
 class EngineConnectionPool:
     """Sends calls to the engine at one address."""
 
     def __init__(
-        self, host: str, port: int, *, tls: ssl.SSLContext | None = None, patience: float = 5.0
+        self,
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None = None,
+        connect_seconds: float = 5.0,
     ) -> None:
-        """Wait up to `patience` seconds for an engine that does not accept connections."""
+        """Wait up to `connect_seconds` for an engine that does not accept connections yet."""
         self._address = (host, port)
         self._tls = tls
-        self._connect_seconds = patience
+        self._connect_seconds = connect_seconds
         self._idle: list[_Connection] = []
 
     async def send(self, call: EndpointCall) -> Reply:
@@ -181,7 +173,7 @@ class _Connection(asyncio.Protocol):
         self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101  # what TCP gives
+        assert isinstance(transport, asyncio.Transport)  # what TCP gives
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:

@@ -31,18 +31,18 @@ def relax_collector() -> None:
 
 def steady_clock() -> Clock:
     """Return a clock of epoch seconds that never steps back, whatever is done to the machine's own."""
-    ahead = datetime.now(UTC).timestamp() - monotonic()  # noqa: TID251  # others take this clock
+    ahead = datetime.now(UTC).timestamp() - monotonic()  # others take this clock
     return lambda: monotonic() + ahead
 
 
 def make_throttling(
-    options: HeatOptions, describe: Describe, clock: Clock, *, patience: float = 50.0
+    options: HeatOptions, describe: Describe, clock: Clock, *, timeout_seconds: float = 50.0
 ) -> Throttling | None:
     """Return the model in front of an engine, None where the options turn it off; see `Throttling`."""
     if not options.enabled:
         return None
     heat = Heat(options.to_parameters(), seed=options.seed)
-    return Throttling(heat, describe, clock, patience=patience)
+    return Throttling(heat, describe, clock, timeout_seconds=timeout_seconds)
 
 
 def make_faults(options: HeatOptions, throttling: Throttling | None) -> Faults:
@@ -53,5 +53,5 @@ def make_faults(options: HeatOptions, throttling: Throttling | None) -> Faults:
             return fake_throttle(call, lambda _: False, default_arn)
         return fake_throttle(call, throttling.tables.is_provisioned, throttling.tables.arn)
 
-    chance = Random(options.seed)  # noqa: S311  # a test's chance, not a secret
+    chance = Random(options.seed)  # a test's chance, not a secret
     return Faults(options.to_faults(), chance, asyncio.sleep, refuse)

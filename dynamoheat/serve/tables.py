@@ -10,6 +10,7 @@ from dynamoheat.model import Heat
 from dynamoheat.reasons import Throttle
 from dynamoheat.resources import Resource
 from dynamoheat.serve.wire import (
+    TARGET_PREFIX,
     EndpointCall,
     Forward,
     Reply,
@@ -96,7 +97,9 @@ class ModelTables:
         for description in described.values():
             self.put_description(description)
 
-    def apply_update(self, request: Mapping[str, Any], described: Description | None = None) -> None:
+    def apply_update(
+        self, request: Mapping[str, Any], described: Description | None = None
+    ) -> None:
         """Take an UpdateTable request that was accepted; `described` is the table as described since."""
         name = table_name(str(request.get("TableName")))
         before = self._current.get(name)
@@ -220,7 +223,7 @@ def _without_unsupported(call: EndpointCall, request: Mapping[str, Any]) -> Endp
 
 def _describing(call: EndpointCall, name: str) -> EndpointCall:
     headers = {key: value for key, value in call.headers.items() if key.lower() != "x-amz-target"}
-    headers["X-Amz-Target"] = "DynamoDB_20120810.DescribeTable"
+    headers["X-Amz-Target"] = TARGET_PREFIX + "DescribeTable"
     return EndpointCall("DescribeTable", orjson.dumps({"TableName": name}), headers)
 
 

@@ -86,7 +86,7 @@ class Throttling:
         describe: Describe,
         clock: Callable[[], float],
         *,
-        patience: float = 50.0,
+        timeout_seconds: float = 50.0,
     ) -> None:
         """Take the model, whom to ask about new tables, and the seconds that the engine may take.
 
@@ -96,7 +96,7 @@ class Throttling:
         self.clock = clock
         self.tables = ModelTables(heat, clock, describe)
         self.comparison = EngineComparison()
-        self._timeout_seconds = patience
+        self._timeout_seconds = timeout_seconds
         self._operations_without_extras: set[str] = (
             set()
         )  # operations whose additions the engine does not take
@@ -205,7 +205,9 @@ class Throttling:
 
     def _is_complaint(self, wanted: RewrittenRequest, reply: Reply) -> bool:
         error = parse_document(reply.body) or {}
-        return error_name(error) in _COMPLAINTS and wanted.is_blamed_in(str(error.get("message", "")))
+        return error_name(error) in _COMPLAINTS and wanted.is_blamed_in(
+            str(error.get("message", ""))
+        )
 
     async def _forward_unmodelled(self, call: EndpointCall, forward: Forward) -> Reply:
         self.comparison.not_modelled += 1
@@ -239,11 +241,13 @@ def is_invalid(admission: Admission, key_types: Callable[[str], KeyTypes]) -> bo
 
     `key_types` returns those of a table's key attributes that are known.
     """
-    works = admission.cost.item_charges
-    if len(works) > _MOST.get(admission.operation, len(works)):
+    item_charges = admission.cost.item_charges
+    if len(item_charges) > _MOST.get(admission.operation, len(item_charges)):
         return True
     if admission.operation in _MOST:
-        homes = [(work[0][0].resource.table, work[0][3], work[0][4]) for work in works]
+        homes = [
+            (charges[0][0].resource.table, charges[0][3], charges[0][4]) for charges in item_charges
+        ]
         if len(set(homes)) < len(homes):
             return True
     return any(

@@ -13,6 +13,7 @@ from dynamoheat.reasons import Throttle, ThrottleCause
 __all__ = [
     "DATA_PLANE",
     "JSON_TYPE",
+    "TARGET_PREFIX",
     "EndpointCall",
     "Forward",
     "Reply",
@@ -38,6 +39,7 @@ DATA_PLANE: Final = frozenset({
 
 
 JSON_TYPE: Final = "application/x-amz-json-1.0"
+TARGET_PREFIX: Final = "DynamoDB_20120810."
 
 
 _TYPES: Final = "com.amazonaws.dynamodb.v20120810#"

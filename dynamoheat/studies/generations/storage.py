@@ -91,7 +91,9 @@ class PartitionAllowance:
         spilled = bucket.tokens + max(now - bucket.filled_at, 0.0) * bucket.rate - bucket.depth
         bucket.fill(now)
         if spilled > 0 and self.burst_seconds:
-            kept = spilled * self.share / self.granted_rate  # an unused boost is the table's, not saved
+            kept = (
+                spilled * self.share / self.granted_rate
+            )  # an unused boost is the table's, not saved
             self.saved.tokens = min(self.saved.depth, self.saved.tokens + kept)
 
     def update(self, share: float, boost: float, now: float) -> None:

@@ -63,7 +63,7 @@ class Workload:
 
     def events(self, seed: int = 0, routers: int = 8) -> Iterator[Event]:
         """Yield all writes in the order of time."""
-        random = Random(seed)  # noqa: S311  # a simulation's chance, not a secret
+        random = Random(seed)  # a simulation's chance, not a secret
         for number, (phase, start) in enumerate(zip(self.phases, self.starts, strict=False)):
             offered = merge(
                 *(

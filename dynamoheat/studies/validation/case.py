@@ -41,7 +41,7 @@ class Trial:
 
     def random(self) -> Random:
         """Return this trial's chance, from the start."""
-        return Random(self.seed)  # noqa: S311  # a simulation's, not a secret
+        return Random(self.seed)  # a simulation's, not a secret
 
     def model(self, settings: TableSettings) -> Heat:
         """Return a model with one table, created at time 0."""

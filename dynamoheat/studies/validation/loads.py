@@ -72,7 +72,7 @@ def query_sender(heat: Heat, requests: Iterator[dict[str, Any]]) -> Send:
     return send
 
 
-def offer_load(  # noqa: PLR0913  # one load's whole description
+def offer_load(  # one load's whole description
     trial: Trial,
     send: Send,
     rate: Callable[[float], float] | float,
@@ -112,7 +112,7 @@ class Clients:
     max_per_second: float = 0.0  # what their machine manages; 0: no bound
 
 
-def run_clients(  # noqa: PLR0913  # one load's whole description
+def run_clients(  # one load's whole description
     trial: Trial,
     heat: Heat,
     items: Iterator[Item],
@@ -128,7 +128,8 @@ def run_clients(  # noqa: PLR0913  # one load's whole description
     """
     pool = _Pool(heat, items, who, trial.limit_scale, start / trial.time_scale)
     return [
-        pool.run_until((start + end * slot) / trial.time_scale) for end in range(1, round(seconds / slot) + 1)
+        pool.run_until((start + end * slot) / trial.time_scale)
+        for end in range(1, round(seconds / slot) + 1)
     ]
 
 
@@ -142,7 +143,9 @@ class _Pool:
         self._heat = heat
         self._new = new
         self._limits = limits
-        self._step = who.latency_seconds * threads / (who.threads * limits)  # makes up for the rounding
+        self._step = (
+            who.latency_seconds * threads / (who.threads * limits)
+        )  # makes up for the rounding
         self._allowed = who.max_per_second * limits * self._step or float(threads)
         self._items = [next(new) for _ in range(threads)]
         self._credit = 0.0
