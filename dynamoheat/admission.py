@@ -1,4 +1,10 @@
-"""Admission"""
+"""Admission: check charges against all limits, and give each item a verdict with its reason.
+
+Limits are checked in DynamoDB's order: the table's rate, its partitions, then the indexes. An index
+has the same kinds of buckets but applies updates later: what it cannot take at once waits in a
+finite buffer (buckets below zero). While that is full, every write to the table is refused, and
+the reason names the index. Each item is admitted or refused as a whole.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +42,7 @@ Verdicts = list[Throttle | None]
 
 @dataclass(slots=True)
 class Admission:
-    """The model's answer to one request; hand it back to `settle`, `fail` or `cancel`."""
+    """The model's answer to one request. Pass it on to `settle`, `fail` or `cancel`."""
 
     operation: str
     request: Mapping[str, Any]
@@ -48,18 +54,18 @@ class Admission:
 
     @property
     def throttles(self) -> list[Throttle]:
-        """The refusals, in order. Empty: everything was admitted."""
+        """The throttled items' reasons, in order. Empty if everything was admitted."""
         return [verdict for verdict in self.verdicts if verdict is not None]
 
     @property
     def is_rejected(self) -> bool:
-        """Whether nothing got through, so that the whole request fails with an exception."""
+        """Whether nothing was admitted, so that the request fails with an exception."""
         refused = len(self.throttles)
         return bool(refused) and (self.cost.atomic or refused == len(self.verdicts))
 
     @property
     def admitted_charges(self) -> list[ItemCharges]:
-        """The charges of the items that got through, as they were taken."""
+        """The charges of the admitted items, as they were taken."""
         if self.cost.atomic and self.throttles:
             return []
         return [
@@ -70,25 +76,25 @@ class Admission:
 
     @property
     def forwarded_request(self) -> Mapping[str, Any]:
-        """The request that goes on to the engine: without a batch's refused items."""
+        """The request to forward to the engine: a batch without its throttled items."""
         if self.cost.atomic or not self.throttles or self.operation not in _BATCHES:
             return self.request
         return split_batch(self.request, self.verdicts)[0]
 
     @property
     def unprocessed(self) -> dict[str, Any]:
-        """A batch's refused items, as UnprocessedItems or UnprocessedKeys."""
+        """A batch's throttled items, as UnprocessedItems or UnprocessedKeys."""
         if not self.throttles or self.operation not in _BATCHES:
             return {}
         return split_batch(self.request, self.verdicts)[1]
 
     @property
     def units(self) -> float:
-        """The units that were taken, all tables and indexes together."""
+        """The units consumed on all tables and indexes."""
         return sum(map(total_units, self.final_charges or self.admitted_charges))
 
     def consumed_capacity(self, form: str) -> list[dict[str, Any]]:
-        """Return one ConsumedCapacity a table, `form` being TOTAL or INDEXES."""
+        """Return one ConsumedCapacity a table; `form` is TOTAL or INDEXES."""
         return consumed_capacity(
             self.final_charges or self.admitted_charges,
             form,
@@ -98,7 +104,7 @@ class Admission:
 
 
 class AdmissionController:
-    """Admits item_charges. `buffer` is how many units of updates an index may have waiting."""
+    """Admits charges. An index may have `buffer` units of updates pending."""
 
     def __init__(self, buffer: float) -> None:
         self._buffer_units = buffer
@@ -106,7 +112,7 @@ class AdmissionController:
     def admit_writes(
         self, item_charges: Sequence[ItemCharges], indexes: Iterable[Resource], now: float
     ) -> Verdicts:
-        """Admit each item by itself, in order; a refused one consumes nothing anywhere.
+        """Admit each item by itself, in order. A refused item consumes nothing.
 
         `indexes` are all global indexes of the tables that are written to.
         """
@@ -121,7 +127,7 @@ class AdmissionController:
     def admit_write_transaction(
         self, item_charges: Sequence[ItemCharges], indexes: Iterable[Resource], now: float
     ) -> Verdicts:
-        """Admit all items or none; the first that doesn't fit beside those before it carries the reason."""
+        """Admit all items or none. The first item that no longer fits carries the reason."""
         indexes = tuple(indexes)
 
         def refusal(charges: Sequence[Charge]) -> Throttle | None:
@@ -135,7 +141,7 @@ class AdmissionController:
         return [self._try_reads(charges, now) for charges in item_charges]
 
     def admit_read_transaction(self, item_charges: Sequence[ItemCharges], now: float) -> Verdicts:
-        """Admit all reads or none, as `writes_together`."""
+        """Admit all reads or none, as `admit_write_transaction`."""
         return _together(
             item_charges,
             lambda charges: _read_refusal(sum_by_partition(charges), now),
@@ -207,7 +213,10 @@ class AdmissionController:
     def _overflow_cause(
         self, index: Resource, units: float, lack: float, now: float, *, whole: bool
     ) -> ThrottleCause | None:
-        """Return what makes an index's buffer overflow by `units` more, of which partitions lack some."""
+        """Return the limit that overflows an index's buffer with `units` more, or None.
+
+        `lack` is what its partitions lack of them.
+        """
         before = index.pending_updates(now) if index.partitions_in_debt else 0.0
         cause, after = ThrottleCause.KEY_RANGE, before + lack
         for limit in index.writes.limits:
@@ -267,6 +276,6 @@ def _together(
 
 
 def _lack(bucket: TokenBucket, units: float, *, whole: bool) -> float:
-    """Return what a bucket lacks for `units`, beside what it owes already."""
+    """Return how many of `units` a bucket lacks, not counting what it owes already."""
     wanted = min(units, bucket.depth) if whole else units
     return max(wanted - max(bucket.tokens, 0.0), 0.0)

@@ -1,4 +1,14 @@
-"""Charges: what requests consume."""
+"""Charges: what requests consume, on which partitions, and how that is consumed and reported.
+
+A `Charge` is a plain tuple, since 25 items make 50 of them in a few microseconds:
+`(target, partition, units, partition key, sort key, extra)`. `target` is the table or index that a
+ConsumedCapacity names. `extra` is, for a write, the bytes by which the partition grows; for a read,
+the tokens it takes (eventually consistent reads take fewer than units). A scan has no key: its
+partition key is `SCAN`, its sort key the hash at which the page starts.
+
+`ItemCharges` are all charges of one item, which are admitted or refused together. Nothing is
+refused here: see `dynamoheat.admission`.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +40,7 @@ SCAN: Final = ""  # no partition key is empty
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexTarget:
-    """A table, a global index (`resource` its own) or a local index (`resource` its table's)."""
+    """A table, a global index (with its own `resource`) or a local index (with its table's)."""
 
     resource: Resource
     name: str | None  # None: the table
@@ -64,7 +74,7 @@ def sum_by_partition(charges: Iterable[Charge]) -> PartitionSums:
 
 
 def sum_by_resource(sums: PartitionSums, *, count: bool = True) -> ResourceSums:
-    """Sum by table and index; without `count` no items."""
+    """Sum by table and index; without `count`, no items."""
     totals: ResourceSums = {}
     for partition, (units, _, items) in sums.items():
         entry = totals.get(partition.owner)
@@ -79,14 +89,14 @@ def sum_by_resource(sums: PartitionSums, *, count: bool = True) -> ResourceSums:
 
 
 def total_units(charges: ItemCharges) -> float:
-    """Return the units of an item over all units_by_target."""
+    """Return the units of an item on all targets."""
     return sum(charge[2] for charge in charges)
 
 
 def difference(old: Iterable[ItemCharges], new: Iterable[ItemCharges]) -> list[Charge]:
-    """Return the charges that turn `old` into `new`: net units are right, the old ones negative.
+    """Return the charges that turn `old` into `new`; the units of `old` are negative.
 
-    Partitions that were split since are replaced by today's.
+    Partitions that were split in between are replaced by their current children.
     """
     charges = [
         (target, part, -units, key, sort, -extra)
@@ -108,9 +118,9 @@ def _today(target: IndexTarget, partition: Partition, key: str, sort: Any) -> Pa
 
 
 def consume_writes(charges: Sequence[Charge], now: float, *, corrects: bool = False) -> None:
-    """Consume charges whatever the buckets hold: what happened must be paid for, with debt if need be.
+    """Consume write charges whatever the buckets hold, leaving debts if need be.
 
-    With `corrects` they correct what was taken before, and count no items.
+    With `corrects` they correct an earlier consumption, and no items are counted.
     """
     sums = sum_by_partition(charges)
     if corrects:
@@ -133,7 +143,7 @@ def consume_reads(charges: Sequence[Charge], now: float, *, corrects: bool = Fal
 def consume_summed_writes(
     charges: Sequence[Charge], sums: PartitionSums, totals: ResourceSums, now: float
 ) -> None:
-    """Consume charges that are summed already; the buckets must be filled up to `now`."""
+    """Consume summed write charges. The buckets must be filled up to `now`."""
     for partition, (units, growth, _) in sums.items():
         bucket = partition.write
         bucket.tokens -= units
@@ -157,9 +167,9 @@ def consume_summed_writes(
 def consume_summed_reads(
     charges: Sequence[Charge], sums: PartitionSums, totals: ResourceSums, now: float
 ) -> None:
-    """Consume read charges that are summed already; the buckets must be filled up to `now`.
+    """Consume summed read charges. The buckets must be filled up to `now`.
 
-    PartitionSums without their charges leave the samples' credit to the caller, as `consume_summed_writes` does.
+    As `consume_summed_writes`: without the charges themselves the caller samples the traffic.
     """
     for partition, (units, tokens, _) in sums.items():
         partition.read.tokens -= tokens
@@ -185,7 +195,7 @@ def _fill(sums: PartitionSums, now: float) -> None:
 
 
 def _observe(partition: Partition, units: float, charges: Iterable[Charge]) -> None:
-    """Sample the key whose units complete the sample's stride: evenly by units, not by request."""
+    """Sample the key whose units complete the stride: evenly by units, not by requests."""
     observed = partition.traffic_sample
     credit = observed.pending_units - units
     for _, where, some, key, sort, _ in charges:
@@ -211,10 +221,11 @@ def _text(sort: object) -> str | None:
 def consumed_capacity(
     item_charges: Iterable[ItemCharges], form: str, *, write: bool, transactional: bool = False
 ) -> list[dict[str, Any]]:
-    """Return one ConsumedCapacity a table, in the order of first use.
+    """Return ConsumedCapacity as DynamoDB shapes it: one a table, in the order of first use.
 
-    `form` is ReturnConsumedCapacity's TOTAL or INDEXES (the single-table operations answer the only
-    element). Transactions also name the units' kind. Indexes that consumed nothing are left out.
+    `form` is TOTAL or INDEXES, as in ReturnConsumedCapacity. Single-table operations answer with
+    the only element. Transactions also name the kind of units. Indexes without consumption are left
+    out.
     """
     kind = ("WriteCapacityUnits" if write else "ReadCapacityUnits") if transactional else None
     return [

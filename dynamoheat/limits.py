@@ -1,4 +1,10 @@
-"""Rate limits: token buckets, and the limits on a whole table or index."""
+"""Rate limits: token buckets, and the throughput limits of a whole table or index.
+
+A table's limits are provisioned throughput with burst, or on-demand peaks, maxima and quotas. One
+bucket a limit stands for all of DynamoDB's request routers together, as if global admission control
+knew of every token at once. Adaptive capacity needs no code: partitions have no equal share to stay
+within, so each may use the table's tokens up to its own limit.
+"""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -14,7 +20,7 @@ _ROUNDING: Final = 1e-6  # tokens; a refill in many small steps must not lose a 
 
 
 class TokenBucket:
-    """Tokens that refill at `rate` a second up to `depth`, and may be owed (below zero).
+    """Tokens that refill at `rate` a second up to `depth`. Below zero they are a debt.
 
     Callers refill before they look: `fill(now)`. A clock that steps back refills nothing.
     """
@@ -31,14 +37,14 @@ class TokenBucket:
         """Refill up to `now` and return the tokens."""
         if now > self.filled_at:
             tokens = self.tokens + (now - self.filled_at) * self.rate
-            self.tokens = tokens if tokens < self.depth else self.depth  # min() is slower
+            self.tokens = tokens if tokens < self.depth else self.depth  # noqa: FURB136  # min() is slower
             self.filled_at = now
         return self.tokens
 
     def fill_over(self, start: float, end: float) -> float:
-        """Refill up to `end`, from `start` on past the depth, and return the tokens.
+        """Refill from `start` up to `end`, past the depth, and return the tokens.
 
-        That is what can be taken at an even rate over the time between; `level` ends it.
+        They are what can be taken at an even rate over that time. Call `trim` afterwards.
         """
         self.fill(start)
         if end > self.filled_at:
@@ -47,20 +53,20 @@ class TokenBucket:
         return self.tokens
 
     def trim(self) -> None:
-        """Lose what is above the depth."""
+        """Drop tokens above the depth."""
         self.tokens = min(self.tokens, self.depth)
 
     def may_take(self, units: float, *, whole: bool) -> bool:
-        """Say whether `units` may be taken.
+        """Return whether `units` may be taken.
 
-        With `whole` they are one request: one larger than the bucket passes when the bucket is full and
-        leaves a debt, or it could never pass.
+        With `whole` they are one request. One larger than the bucket may pass when the bucket is
+        full, and leaves a debt; otherwise it could never pass.
         """
         wanted = min(units, self.depth) if whole else units
         return self.tokens + _ROUNDING >= wanted
 
     def resize(self, rate: float, depth: float, now: float) -> None:
-        """Change the limits from `now` on; tokens above the new depth are lost."""
+        """Change rate and depth from `now` on. Tokens above the new depth are lost."""
         self.fill(now)
         self.rate = rate
         self.depth = depth
@@ -69,7 +75,7 @@ class TokenBucket:
 
 @dataclass(slots=True)
 class RateLimit:
-    """A rate, and what it is called when it is exceeded."""
+    """A token bucket and the throttling cause it stands for."""
 
     cause: ThrottleCause
     bucket: TokenBucket
@@ -77,13 +83,13 @@ class RateLimit:
 
 @dataclass(slots=True)
 class PeakRate:
-    """The highest rate ever consumed, and those that are too new to count as previous."""
+    """The highest rate consumed, and higher ones too recent to count as the previous peak."""
 
     previous: float = 0.0
     recent: deque[tuple[float, float]] = field(default_factory=deque)  # when it counts, rate
 
     def record(self, rate: float, counts_from: float) -> None:
-        """Take note of a rate."""
+        """Record a consumed rate that counts as previous from `counts_from` on."""
         if rate > max([self.previous, *(seen for _, seen in self.recent)]):
             self.recent.append((counts_from, rate))
 
@@ -95,7 +101,7 @@ class PeakRate:
 
 
 class ThroughputLimits:
-    """The limits of one resource for one kind of operation (write or read), in the order of admission."""
+    """The limits of a table or an index for writes or for reads, in the order of admission."""
 
     def __init__(
         self,
@@ -121,7 +127,10 @@ class ThroughputLimits:
         *,
         fresh: bool = False,
     ) -> None:
-        """Take new settings. ThroughputLimits that stay keep their tokens; warm throughput never decreases."""
+        """Apply new settings.
+
+        Limits that remain keep their tokens; warm throughput never decreases.
+        """
         figure = throughput.provisioned_write if self._is_write else throughput.provisioned_read
         self.provisioned = _first(figure, 1.0) if provisioned else 0.0
         self.maximum = throughput.max_write if self._is_write else throughput.max_read
@@ -137,9 +146,9 @@ class ThroughputLimits:
         ]
 
     def advance(self, rate_seen: float, now: float) -> None:
-        """Learn a consumed rate; on-demand limits grow once a peak counts as previous.
+        """Record a consumed rate, and raise on-demand limits once a peak counts as previous.
 
-        What a full bucket let through beyond the limit is no peak.
+        A rate above the limit, which a full bucket can let through, does not raise the peak.
         """
         self.peak.record(min(rate_seen, self.warm_throughput), now + self._limits.growth_seconds)
         previous = self.peak.advance(now)

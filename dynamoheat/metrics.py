@@ -1,4 +1,4 @@
-"""CloudWatch metrics and Contributor Insights of a table or an index."""
+"""CloudWatch metrics and Contributor Insights of a table or an index, by metric period."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -24,7 +24,10 @@ Counts = dict[Keys, float]
 
 @dataclass(slots=True)
 class Slot:
-    """One metric period that starts at `start`. Requests count items, as the metrics' SampleCount."""
+    """The figures of one metric period that starts at `start`.
+
+    Counts are of items (SampleCount).
+    """
 
     start: float
     consumed_write: float = 0.0
@@ -48,7 +51,7 @@ class Slot:
 
 
 class Meter:
-    """The current slot and the closed ones (a day of them at most); totals since the start."""
+    """The current period, a day of closed periods, and totals since the start."""
 
     def __init__(self, period: float, now: float) -> None:
         self.period = period
@@ -59,7 +62,7 @@ class Meter:
         self.peak_read = 0.0
 
     def advance(self, now: float) -> None:
-        """Close the current slot if it is over. Slots without any traffic are left out."""
+        """Close the current period if it is over. Periods without traffic are left out."""
         if now < self.slot.start + self.period:
             return
         self._close()
@@ -80,7 +83,7 @@ class Meter:
         self.total.reads += items
 
     def count_throttled(self, throttle: Throttle, units: float, items: int = 1) -> None:
-        """Count items that were throttled on this resource, and the units they wanted in all."""
+        """Count throttled items, and the units that they requested in all."""
         for slot in (self.slot, self.total):
             slot.throttled[throttle.reason] += items
             if throttle.is_write:
@@ -89,7 +92,7 @@ class Meter:
                 slot.refused_read += units
 
     def count_rejected_request(self, operation: str) -> None:
-        """Count a request of which nothing got through."""
+        """Count a request that was throttled as a whole."""
         self.slot.requests[operation] += 1
         self.total.requests[operation] += 1
 
@@ -102,7 +105,7 @@ class Meter:
 
 
 class Rule:
-    """The four rules: partition keys or whole keys, consumed or throttled."""
+    """Names of the four rules: partition keys or whole keys, consumed or throttled."""
 
     CONSUMED: Final = "PKC"
     THROTTLED: Final = "PKT"
@@ -112,7 +115,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Contributor:
-    """A key's count: throttled items, or consumed units (3 a write unit, 1 a read unit)."""
+    """A key and its count: throttled items, or consumed units (3 a write unit, 1 a read unit)."""
 
     keys: Keys
     total: float
@@ -120,10 +123,12 @@ class Contributor:
 
 
 class KeyInsights:
-    """Counts by key. Throttled keys always (they are rare), accessed ones where `accessed` is set.
+    """Counts by key.
 
-    Writes that an index held up are not counted, as in DynamoDB. Counting accessed keys costs about
-    half a microsecond an item.
+    Throttled keys are always counted; accessed keys if `counts_accessed_keys` is set.
+
+    As in DynamoDB, writes that an index's buffer refused are not counted. Counting accessed keys
+    costs about half a microsecond an item.
     """
 
     def __init__(self, period: float, most: int, now: float) -> None:
@@ -151,7 +156,7 @@ class KeyInsights:
             self._count(Rule.CONSUMED_ITEMS, (partition_key, sort_key), units)
 
     def report(self, rule: str, start: float, end: float, most: int = 10) -> list[Contributor]:
-        """Return the greatest contributors of the periods that start in [start, end), greatest first."""
+        """Return the top contributors of the periods that start in [start, end), highest first."""
         slots = [(at, counts.get(rule)) for at, counts in self._slots() if start <= at < end]
         totals: Counts = {}
         for _, counts in slots:

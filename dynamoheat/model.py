@@ -1,4 +1,4 @@
-"""The model: tables, what requests do to them, and what can be seen of it. See `heat` for the whole."""
+"""The model's interface: admission and settlement of requests, and what can be observed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ __all__ = ["Heat"]
 
 @contextmanager
 def _checked(operation: str) -> Iterator[None]:
-    """Turn the stumbles over a document of the wrong shape into one error."""
+    """Turn errors caused by a document of the wrong shape into MalformedRequestError."""
     try:
         yield
     except (
@@ -45,22 +45,25 @@ def _checked(operation: str) -> Iterator[None]:
 
 
 class Heat:
-    """DynamoDB's partitions, buckets and limits for any number of tables.
+    """DynamoDB's partitions, token buckets and limits for any number of tables.
 
-    Not thread-safe. `now` is seconds on any clock that does not step back; equal seeds, calls and times
-    give equal results. A request without throttling costs about 2 µs of CPU an item.
+    Not thread-safe. `now` is seconds on any clock that does not step back. Equal seeds, calls and
+    times give equal results. A request that is not throttled costs about 2 µs of CPU an item.
     """
 
     def __init__(self, parameters: ModelParameters | None = None, *, seed: int = 0) -> None:
         self.parameters = (parameters or ModelParameters()).in_real_time()
         self.tables: dict[str, Table] = {}
-        self._random = Random(seed)  # a simulation's chance, not a secret
+        self._random = Random(seed)  # noqa: S311  # a simulation's chance, not a secret
         self._window_end = 0.0
         limits = self.parameters
         self._admission = AdmissionController(limits.index_buffer_seconds * limits.partition_wcu)
 
     def create_table(self, settings: TableSettings, now: float) -> None:
-        """Add a table, empty but for `settings.stored_bytes`; one of the same name is replaced."""
+        """Add a table, empty except for `settings.stored_bytes`.
+
+        It replaces one of the same name.
+        """
         divides = not any(index.local for index in settings.indexes)
         resource = self._resource(settings, None, now, divides=divides)
         indexes = {
@@ -71,9 +74,11 @@ class Heat:
         self.tables[settings.name] = Table(settings, resource, indexes, self.parameters)
 
     def update_table(self, settings: TableSettings, now: float) -> None:
-        """Change mode, throughput or indexes at once. Partitions, counters and memory are kept.
+        """Change mode, throughput or indexes at once.
 
-        UnknownTableError for a table that is not there.
+        Partitions, counters and cached images are kept.
+
+        UnknownTableError if there is no such table.
         """
         table = self.table(settings.name)
         old = {index.name: index.resource for index in table.indexes.values() if not index.is_local}
@@ -91,17 +96,17 @@ class Heat:
         self.tables[settings.name] = changed
 
     def delete_table(self, name: str) -> None:
-        """Remove a table; nothing happens if it is not there."""
+        """Remove a table if it exists."""
         self.tables.pop(name, None)
 
     def table(self, name: str) -> Table:
-        """Return a table. UnknownTableError where it is not there."""
+        """Return a table. UnknownTableError if there is none."""
         if name not in self.tables:
             raise UnknownTableError(name)
         return self.tables[name]
 
     def resource(self, table: str, index: str | None = None) -> Resource:
-        """Return a table's or a global index's partitions, counters and insights."""
+        """Return the partitions, limits and metrics of a table or a global index."""
         found = self.table(table)
         if index is None:
             return found.resource
@@ -110,15 +115,15 @@ class Heat:
         return found.indexes[index].resource
 
     def is_metered(self, operation: str) -> bool:
-        """Say whether an operation of DynamoDB consumes capacity that the model knows."""
+        """Return whether an operation of DynamoDB consumes capacity that the model knows."""
         return operation in OPERATIONS
 
     def admit(self, operation: str, request: Mapping[str, Any], now: float) -> Admission:
-        """Admit a request item by item, or a transaction as a whole, and take its units.
+        """Admit a request item by item, or a transaction as a whole, and consume its units.
 
         Raises:
-            UnknownTableError: A table or index was not created here.
-            MalformedRequestError: The request is not valid or not metered; nothing was taken.
+            UnknownTableError: A table or index does not exist in the model.
+            MalformedRequestError: The request is not valid or not metered. Nothing was consumed.
         """
         if now >= self._window_end:
             self.advance(now)
@@ -130,10 +135,10 @@ class Heat:
         return admission
 
     def settle(self, admission: Admission, answer: Mapping[str, Any], now: float) -> None:
-        """Correct what was taken by what the engine answered to `to_send`, and remember what it left.
+        """Correct the consumption by the engine's answer to `forwarded_request`.
 
         Raises:
-            MalformedRequestError: The answer is not DynamoDB's; what was taken stands.
+            MalformedRequestError: The answer is not DynamoDB's. The consumption stands.
         """
         taken = admission.admitted_charges
         with _checked(admission.operation):
@@ -143,7 +148,7 @@ class Heat:
         self._apply_correction(admission, taken, final, now)
 
     def fail(self, admission: Admission, error: Mapping[str, Any], now: float) -> None:
-        """Correct what was taken by a write whose condition failed, or a transaction that was cancelled."""
+        """Correct the consumption of a write whose condition failed, or of a cancelled transaction."""
         taken = admission.admitted_charges
         with _checked(admission.operation):
             final = settle_failure(
@@ -152,22 +157,25 @@ class Heat:
         self._apply_correction(admission, taken, final, now)
 
     def cancel(self, admission: Admission, now: float) -> None:
-        """Give back what was taken: the engine refused the request or surely never saw it."""
+        """Give back what was consumed: the engine refused the request or never saw it."""
         self._apply_correction(admission, admission.admitted_charges, [], now)
 
     def advance(self, now: float) -> None:
-        """Let time pass: learn rates, grow, split. `admit` calls it when a window is over."""
+        """Let time pass: record rates, add and split partitions.
+
+        `admit` calls it once a heat window.
+        """
         self._window_end = now + self.parameters.heat_window_seconds
         for table in self.tables.values():
             for resource in table.resources():
                 resource.advance(now)
 
     def snapshot(self, now: float) -> dict[str, Any]:
-        """Return partitions, rates, throttles and splits of all tables, ready for JSON."""
+        """Return partitions, limits, throttles and splits of all tables as plain JSON values."""
         return snapshot(self.tables, now)
 
     def remember(self, table: str, item: Item) -> None:
-        """Tell the model of an item that is stored already."""
+        """Cache the image of an item that is already stored."""
         found = self.table(table)
         found.image_cache.put(found.identity(item), item)
 

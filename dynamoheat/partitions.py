@@ -1,4 +1,9 @@
-"""Partitions"""
+"""Partitions: ranges of hashed partition keys, and of sort keys within one key.
+
+A position in a table is `(hash,)` or `(hash, sort key)`. The hash is the 64-bit xxHash of the
+partition key's text: DynamoDB's own hash is not known, and any uniform one will do. Tuples compare
+as needed here: `(h,)` precedes every `(h, s)`, so it is the start of a whole item collection.
+"""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Sequence
@@ -42,13 +47,13 @@ Where = tuple[Any, ...]
 
 
 def position(partition_key: str, sort_key: Any = None) -> Position:
-    """Return where an item lies: `sort_key` as `dynamoheat.sizes.comparable` gives it, or None."""
+    """Return an item's position. `sort_key` is as `dynamoheat.sizes.sortable_value` gives it."""
     digest = xxh64_intdigest(partition_key.encode("utf-8", "surrogatepass"))
     return (digest,) if sort_key is None else (digest, sort_key)
 
 
 class _Last:
-    """Comes after every sort key: where a query in descending order starts."""
+    """A sort key greater than all others: where a query in descending order starts."""
 
     def __gt__(self, other: object) -> bool:
         return other is not self
@@ -61,7 +66,10 @@ LAST: Final = _Last()
 
 
 class TrafficSample:
-    """The position of every n-th unit, n doubling whenever the sample is full: even over time, bounded in memory."""
+    """Positions of a partition's traffic, one every `stride` units.
+
+    The stride doubles whenever the sample is full, so the sample is even over time and bounded.
+    """
 
     __slots__ = ("_min_stride", "pending_units", "positions", "stride")
 
@@ -73,7 +81,7 @@ class TrafficSample:
         )
 
     def add(self, place: Where) -> None:
-        """Keep a position."""
+        """Record a position."""
         self.pending_units %= self.stride
         self.positions.append(place)
         if len(self.positions) >= _MOST:
@@ -81,12 +89,12 @@ class TrafficSample:
             self.stride *= 2
 
     def inherit(self, parent: "TrafficSample", is_mine: Callable[[Where], bool]) -> None:
-        """Take over from a parent the positions that are now here."""
+        """Take over the parent's positions for which `is_mine` is true."""
         self.positions = [place for place in parent.positions if is_mine(place)]
         self.stride = parent.stride
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all positions."""
         self.positions.clear()
         self.stride = self._min_stride
         self.pending_units = 0.0
@@ -95,11 +103,11 @@ class TrafficSample:
 def best_cut(
     observed: TrafficSample, min_share: float, *, between_keys: bool = False
 ) -> tuple[Where, float] | None:
-    """Return the position that best halves the traffic seen, and the share left of it; None where none does.
+    """Return the position that best halves the sampled traffic, and the share left of it, or None.
 
-    The cut is chosen by the older half of the sample and must also divide the newer half: neither one hot
-    item nor a sort key that only ever grows passes. `min_share` is what each side must get of both.
-    With `between_keys` the cut divides no collection.
+    The older half of the sample chooses the cut, which must also divide the newer half. That
+    excludes a single hot item and an ever-increasing sort key. Each side must get `min_share` of
+    both halves. With `between_keys` the cut divides no item collection.
     """
     if len(observed.positions) < _LEAST:
         return None
@@ -113,7 +121,7 @@ def best_cut(
 
 
 def _halving(ordered: Sequence[Where]) -> tuple[Where, float]:
-    """Return, of all first positions of a right side, the one nearest to half, with the share left of it."""
+    """Return the position nearest to the middle of the sample, and the share left of it."""
     middle = ordered[len(ordered) // 2]
     first = bisect_left(ordered, middle)
     following = next((at for at in range(first, len(ordered)) if ordered[at] > middle), first)
@@ -122,7 +130,10 @@ def _halving(ordered: Sequence[Where]) -> tuple[Where, float]:
 
 
 class Partition:
-    """A range from `low` up to its successor's, with its buckets and what they saw."""
+    """A range of positions, with its token buckets and counters.
+
+    It starts at `low` and ends where the next partition starts.
+    """
 
     __slots__ = (
         "bytes",
@@ -169,30 +180,30 @@ class Partition:
         self.children: tuple[Partition, ...] = ()
 
     def inherit(self, parent: "Partition", share: float) -> None:
-        """Start as a child of `parent` that keeps `share` of its data."""
+        """Take over the tokens of `parent`, and `share` of its data."""
         for mine, theirs in ((self.write, parent.write), (self.read, parent.read)):
             mine.tokens = theirs.tokens if theirs.tokens > 0 else theirs.tokens / 2
             mine.filled_at = theirs.filled_at
         self.bytes = parent.bytes * share
 
     def stay_hot(self, parent: "Partition", high: Position) -> None:
-        """Go on being hot since when the parent was: its split had another reason."""
+        """Inherit how long the parent is hot, for a split with another trigger than heat."""
         self.hot_since = parent.hot_since
         self.traffic_sample.inherit(parent.traffic_sample, lambda place: self.low <= place < high)
 
     def has_been_hot(self, seconds: float, now: float) -> bool:
-        """Say whether it is hot, and has been for so long."""
+        """Return whether it has been hot for at least `seconds`."""
         return self.hot_since is not None and now - self.hot_since >= seconds
 
     def cool(self) -> None:
-        """Be hot no more, or start being watched anew."""
+        """Reset heat and the traffic sample."""
         self.hot_since = self.split_at = None
         self.is_unsplittable = False
         self.traffic_sample.clear()
 
 
 class Partitions:
-    """All partitions of a table or an index: disjoint, without a gap, only ever split."""
+    """All partitions of a table or an index: disjoint, without gaps, never merged."""
 
     def __init__(self, count: int, owner: Any, limits: ModelParameters, now: float) -> None:
         self.owner = owner
@@ -211,7 +222,10 @@ class Partitions:
         return iter(self._partitions)
 
     def find(self, partition_key: str, sort_key: Any = None) -> Partition:
-        """Return the partition of an item, of a collection's part, or of its start (no sort key). O(log n)."""
+        """Return the partition of an item, or of the start of a collection (no sort key).
+
+        O(log n).
+        """
         cached = self.cache.get(partition_key)
         if cached is not None:
             return cached
@@ -226,12 +240,12 @@ class Partitions:
         return self._partitions[bisect_right(self._starts, where) - 1]
 
     def end(self, partition: Partition) -> Position:
-        """Return where a partition ends (exclusive)."""
+        """Return the position at which a partition ends (exclusive)."""
         after = bisect_right(self._starts, partition.low)
         return self._starts[after] if after < len(self._starts) else (HASHES,)
 
     def middle(self, partition: Partition) -> Position | None:
-        """Return the middle of a partition's hashes, or None where it holds no two of them."""
+        """Return the middle of a partition's hashes, or None if it holds fewer than two."""
         low, high = partition.low[0], self.end(partition)[0]
         cut = ((low + high) // 2,)
         return cut if partition.low < cut < self.end(partition) else None
@@ -243,10 +257,12 @@ class Partitions:
     def split(
         self, parent: Partition, cut: Position, now: float, share: float = 0.5
     ) -> tuple[Partition, Partition]:
-        """Split `parent` at `cut`, the first position of the right child; `share` of its data stays left.
+        """Split `parent` at `cut`, the first position of the right child.
 
-        ValueError where the cut is not inside the partition. The children start with its tokens and its
-        whole limits each, so a split never lowers the total.
+        `share` of its data stays left.
+
+        ValueError if the cut is outside the partition. Each child starts with the parent's tokens
+        and has the full limits, so a split never lowers the total.
         """
         if not parent.low < cut < self.end(parent):
             raise ValueError(f"{cut} is not inside the partition")

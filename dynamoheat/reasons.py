@@ -1,4 +1,4 @@
-"""Why a request is throttled, and how DynamoDB says so: 16 reasons, three exceptions."""
+"""Why a request is throttled, and how DynamoDB reports it: 16 reasons, two exceptions."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ __all__ = ["Throttle", "ThrottleCause", "ThrottleReason", "find_reason"]
 
 
 class ThrottleCause(StrEnum):
-    """What ran out."""
+    """The limit that was exceeded."""
 
     KEY_RANGE = "KeyRangeThroughput"
     PROVISIONED = "ProvisionedThroughput"
@@ -17,7 +17,7 @@ class ThrottleCause(StrEnum):
 
 
 class ThrottleReason(StrEnum):
-    """A `reason` of `ThrottlingReasons`: resource, operation, limit."""
+    """A `reason` in `ThrottlingReasons`, made of resource, operation and limit."""
 
     TABLE_READ_KEY_RANGE = "TableReadKeyRangeThroughputExceeded"
     TABLE_READ_PROVISIONED = "TableReadProvisionedThroughputExceeded"
@@ -38,7 +38,7 @@ class ThrottleReason(StrEnum):
 
     @property
     def metric(self) -> str:
-        """The `AWS/DynamoDB` metric that counts it, such as `WriteKeyRangeThroughputThrottleEvents`."""
+        """The `AWS/DynamoDB` metric that counts it, such as `ReadAccountLimitThrottleEvents`."""
         return (
             self.removeprefix("Table").removeprefix("Index").removesuffix("Exceeded")
             + "ThrottleEvents"
@@ -46,7 +46,7 @@ class ThrottleReason(StrEnum):
 
 
 def find_reason(cause: ThrottleCause, *, index: bool, write: bool) -> ThrottleReason:
-    """Return the one reason of the sixteen that fits."""
+    """Return the reason for a cause, a kind of resource and a kind of operation."""
     return ThrottleReason(
         f"{'Index' if index else 'Table'}{'Write' if write else 'Read'}{cause}Exceeded"
     )
@@ -80,7 +80,7 @@ _INDEX_MESSAGE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """A refusal: why, and which table or index was short."""
+    """One throttle: the exceeded limit, and the table or index it belongs to."""
 
     cause: ThrottleCause
     table: str
@@ -90,7 +90,7 @@ class Throttle:
 
     @property
     def reason(self) -> ThrottleReason:
-        """The reason on the wire."""
+        """The `reason` that DynamoDB reports."""
         return find_reason(self.cause, index=self.index is not None, write=self.is_write)
 
     @property
@@ -104,7 +104,7 @@ class Throttle:
 
     @property
     def exception(self) -> str:
-        """The exception's name: by the table's mode, and by the limit."""
+        """The exception's name, which depends on the table's billing mode."""
         return (
             "ProvisionedThroughputExceededException"
             if self.is_provisioned

@@ -1,4 +1,10 @@
-"""Requests"""
+"""Requests of the data plane as charges, item by item in the order of the request.
+
+What a request does not tell is estimated low, and corrected by `dynamoheat.settlement` after the
+engine answered: reads, updates and deletes reserve what the cached image costs, or the smallest
+item. A Query or a Scan is charged to the partition where its page starts, even if the page (at most
+1 MB, 256 units) continues in the next. PartiQL is not modelled.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +71,7 @@ Condition = tuple[str, str, list[Value]]  # attribute, operator, values
 
 @dataclass(slots=True)
 class RequestCost:
-    """A request's items as charges."""
+    """The charges of a request, and the tables it touches."""
 
     item_charges: list[ItemCharges]
     tables: list[Table]  # that are touched, each once
@@ -74,7 +80,10 @@ class RequestCost:
 
 
 def estimate_cost(operation: str, request: Request, tables: Tables) -> RequestCost:
-    """Return what a request would consume, as far as it is known beforehand. KeyError: not metered."""
+    """Return what a request would consume, as far as it is known beforehand.
+
+    KeyError if the operation consumes no capacity units.
+    """
     return OPERATIONS[operation](request, tables)
 
 
@@ -101,9 +110,10 @@ def find_index(request: Request, table: Table) -> Index | None:
 def split_batch(
     request: Request, verdicts: Sequence[Throttle | None]
 ) -> tuple[dict[str, Any], Items]:
-    """Return a BatchWriteItem or BatchGetItem with its admitted items only, and the others.
+    """Divide a BatchWriteItem or BatchGetItem into the request to forward and the throttled items.
 
-    The others are shaped as UnprocessedItems or UnprocessedKeys. `verdicts` are one an item, in order.
+    The items are shaped as UnprocessedItems or UnprocessedKeys. `verdicts` are one an item, in
+    order.
     """
     admitted: Items = {}
     refused: Items = {}
@@ -118,9 +128,9 @@ def split_batch(
 
 
 def query_start(request: Mapping[str, Any], table: Table, index: Index | None) -> tuple[str, Any]:
-    """Return the key where a query's page starts: text of the partition key, comparable sort key.
+    """Return the key at which a query's page starts: partition key's text, comparable sort key.
 
-    KeyError where the request names no value for the partition key.
+    KeyError if the request gives no value for the partition key.
     """
     names = table if index is None else index
     start = request.get("ExclusiveStartKey")
@@ -140,7 +150,7 @@ def query_start(request: Mapping[str, Any], table: Table, index: Index | None) -
 
 
 def scan_start(request: Mapping[str, Any], table: Table, index: Index | None) -> int:
-    """Return the hash where a scan's page starts: its start key's, or its segment's first."""
+    """Return the hash at which a scan's page starts: its start key's, or its segment's first."""
     start = request.get("ExclusiveStartKey")
     if start:
         hashed: int = position(_start_key(start, table if index is None else index)[0])[0]

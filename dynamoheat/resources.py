@@ -1,6 +1,6 @@
-"""A table or a global index as capacity sees it: partitions, rates, counters, and how they change in time.
+"""A table or a global index as a unit of capacity: partitions, limits, metrics, and their changes.
 
-A local index has no capacity of its own: it is a `LocalIndex` that lends its table's.
+A local index has no capacity of its own: it uses its table's resource.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ __all__ = ["Resource", "Split"]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A split that happened."""
+    """A split that was done. `trigger` is size, throughput or heat."""
 
     at: float
     trigger: str  # size, throughput or heat
@@ -38,7 +38,7 @@ class _Context:
 class Resource:
     """A table (`index` None) or a global index."""
 
-    def __init__(  # one place makes them, by keyword
+    def __init__(  # noqa: PLR0913  # one place makes them, by keyword
         self,
         table: str,
         index: str | None,
@@ -68,18 +68,18 @@ class Resource:
         self._window_start = now
 
     def throttle(self, cause: ThrottleCause, *, write: bool) -> Throttle:
-        """Return the refusal that this resource causes."""
+        """Return the throttle that this resource causes."""
         return Throttle(cause, self.table, self.index, write, self.provisioned)
 
     def update(self, throughput: ThroughputSettings, *, provisioned: bool, now: float) -> None:
-        """Take UpdateTable's new settings at once. Partitions are added, never removed."""
+        """Apply new throughput at once. Partitions are added, never removed."""
         self.provisioned = provisioned
         self.writes.change(throughput, provisioned, now)
         self.reads.change(throughput, provisioned, now)
         self._grow(now)
 
     def advance(self, now: float) -> None:
-        """Close a heat window: learn rates, grow, and do the splits that are due."""
+        """Close a heat window: record rates, add partitions, and do the splits that are due."""
         elapsed = now - self._window_start
         if elapsed <= 0:
             return
@@ -105,7 +105,7 @@ class Resource:
         return waiting
 
     def utilization(self, partition: Partition) -> tuple[float, float]:
-        """Return what a partition consumed since the last window, as shares of its limits a second."""
+        """Return what a partition consumed since the last window, in seconds at its limits."""
         limits = self._context.limits
         return (
             partition.write_units / limits.partition_wcu,
@@ -113,9 +113,9 @@ class Resource:
         )
 
     def consumed_per_second(self, partition: Partition, now: float) -> tuple[float, float]:
-        """Return the write units and read tokens a second that a partition took in this heat window.
+        """Return a partition's write units and read tokens a second in this heat window.
 
-        A window that has just begun counts as one second long.
+        A window that has just begun counts as one second.
         """
         elapsed = max(now - self._window_start, 1.0)
         return partition.write_units / elapsed, partition.tokens_read / elapsed

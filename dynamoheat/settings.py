@@ -1,4 +1,4 @@
-"""What the model must know of a table: keys, indexes, billing mode, limits. Plain values, no behaviour."""
+"""Settings of tables: keys, indexes, billing mode, throughput. Plain values, no behaviour."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,10 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputSettings:
-    """Units a second of a table or a global index; None where nothing is set."""
+    """Provisioned, maximum on-demand and warm units a second of a table or a global index.
+
+    None where nothing is set.
+    """
 
     provisioned_write: float | None = None
     provisioned_read: float | None = None
@@ -45,7 +48,10 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSettings:
-    """A table. `stored_bytes` is what it holds already, for the number of its first partitions."""
+    """A table.
+
+    `stored_bytes` is what it holds already, which decides the number of its partitions.
+    """
 
     name: str
     key: Key
@@ -56,9 +62,9 @@ class TableSettings:
 
     @classmethod
     def from_description(cls, described: Mapping[str, Any]) -> "TableSettings":
-        """Read what CreateTable takes, DescribeTable answers (its `Table`) or `AWS::DynamoDB::Table` holds.
+        """Parse CreateTable's request, DescribeTable's `Table`, or `AWS::DynamoDB::Table`.
 
-        KeyError where the name or the keys are missing.
+        KeyError if the name or the keys are missing.
         """
         provisioned = _is_provisioned(described)
         return cls(

@@ -1,4 +1,10 @@
-"""Settlement"""
+"""Settlement: what a request did consume, by the engine's answer.
+
+Costs are exact where images are known. A put's new image is; an old one is cached or comes with
+`ReturnValues=ALL_OLD`, an update's new one with `ALL_NEW`; items that a read returns whole are
+measured. Elsewhere the engine's own ConsumedCapacity scales the charges, target by target. What
+stays unknown keeps its estimate.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -35,9 +41,9 @@ UnitsByIndex = dict[str | None, float]
 def settle_request(
     operation: str, request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
 ) -> list[ItemCharges]:
-    """Return the final charges of a request that the engine did, and remember the images it left.
+    """Return the final charges of a request that the engine executed, and cache the images it left.
 
-    `item_charges` are the charges of the items that were admitted, `request` what was sent for them.
+    `item_charges` are those of the admitted items, `request` is what was forwarded for them.
     """
     return _SETTLE[operation](request, item_charges, answer, tables)
 
@@ -45,10 +51,10 @@ def settle_request(
 def settle_failure(
     operation: str, request: Request, item_charges: RequestCharges, error: Answer, tables: Tables
 ) -> list[ItemCharges]:
-    """Return the final charges of a write whose condition failed (or a cancelled transaction).
+    """Return the final charges of a write whose condition failed, or of a cancelled transaction.
 
-    The table's units stay, at the larger of the item there (where the error carries it) and the item
-    wanted; indexes were not written.
+    The table is charged for the larger of the stored item (if the error carries it) and the new
+    one. Indexes were not written.
     """
     if operation == "TransactWriteItems":
         return [_keep_table_charges(charges) for charges in item_charges]
@@ -111,7 +117,7 @@ def _update(
 
 
 def _old_image(request: Request, answer: Answer, remembered: Item | None) -> Item | None:
-    """Return the image before a write: empty where there was none, None where nobody knows."""
+    """Return the image before a write: empty if there was none, None if unknown."""
     if request.get("ReturnValues") == "ALL_OLD":
         shown: Item = answer.get("Attributes") or {}
         return shown
@@ -230,7 +236,7 @@ def _partial(request: Request) -> bool:
 
 
 def _whole_page(request: Request, answer: Answer, index: Index | None) -> bool:
-    """Say whether a page shows all that was read, so that its size can be measured."""
+    """Return whether a page holds all that was read, so that its size can be measured."""
     fetches = index is not None and index.is_local and request.get("Select") == "ALL_ATTRIBUTES"
     hidden = answer.get("ScannedCount", 0) != answer.get("Count", 0) or "Items" not in answer
     return not (_partial(request) or fetches or hidden)
@@ -241,7 +247,10 @@ def _consistency(request: Request) -> float:
 
 
 def parse_reported_units(answer: Mapping[str, Any]) -> dict[str, UnitsByIndex]:
-    """Return what an engine's answer reports: by table, by index (None: the table itself, or `ALL_TARGETS`)."""
+    """Return the units that an answer reports, by table and index.
+
+    The index None is the table itself, `ALL_TARGETS` a sum over table and indexes.
+    """
     reports = answer.get("ConsumedCapacity") or []
     if isinstance(reports, Mapping):
         reports = [reports]
@@ -249,7 +258,10 @@ def parse_reported_units(answer: Mapping[str, Any]) -> dict[str, UnitsByIndex]:
 
 
 def scale_reads(item_charges: RequestCharges, answer: Mapping[str, Any]) -> list[ItemCharges]:
-    """Return read charges scaled so that each target sums to what is reported; as they are without a report."""
+    """Scale read charges to the reported units of each target.
+
+    Without a report they are unchanged.
+    """
     scale = _scale_factors(_sum_by_target(item_charges), parse_reported_units(answer))
     return [
         [
@@ -270,10 +282,10 @@ def scale_reads(item_charges: RequestCharges, answer: Mapping[str, Any]) -> list
 def scale_writes(
     item_charges: RequestCharges, answer: Mapping[str, Any], tables: Mapping[str, Table]
 ) -> list[ItemCharges]:
-    """Return write charges scaled likewise, the table's own never down: the image they come from is there.
+    """Scale write charges to the reported units; the table's own charges are never lowered.
 
-    An index that is reported without a charge (an entry that nobody saw was moved or removed) is charged
-    where the table's key would lie in it: the sum is right, the place is anyone's guess.
+    An index that is reported without a charge had an unseen entry moved or removed. It is charged
+    at the table's key: the sum is right, the partition is a guess.
     """
     reported = parse_reported_units(answer)
     charged = _sum_by_target(item_charges) if reported else {}
@@ -305,7 +317,7 @@ def _scaled_write(charge: Charge, scale: float) -> Charge:
 def _unseen(
     charged: Mapping[IndexTarget, float], reported: Mapping[str, UnitsByIndex]
 ) -> dict[str, UnitsByIndex]:
-    """Return by table the indexes that are reported without a charge."""
+    """Return the indexes that are reported without a charge, by table."""
     known = {(target.resource.table, target.name) for target in charged}
     missed: dict[str, UnitsByIndex] = {
         table: {

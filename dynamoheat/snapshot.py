@@ -1,4 +1,4 @@
-"""The model's state as JSON: what `GET /heat` answers."""
+"""The model's state as plain JSON values."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["snapshot"]
 
 
 def snapshot(tables: Mapping[str, Table], now: float) -> dict[str, Any]:
-    """Return everything that is worth seeing of some tables, as plain values."""
+    """Return partitions, limits, throttles and splits of tables as plain JSON values."""
     return {
         "now": now,
         "tables": {

@@ -1,4 +1,7 @@
-"""Tables"""
+"""A table with its indexes: what writing and reading its items costs, given old and new images.
+
+`ImageCache` keeps the latest images of written items, which later writes replace.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -29,9 +32,11 @@ Identity = tuple[str, Any]
 
 
 class ImageCache:
-    """Images by key, the most recently written 1 to 2 times `least`. Every operation O(1).
+    """Item images by key, the most recently written `min_items` to twice as many.
 
-    A deleted item is remembered as an empty one: known to be absent.
+    All operations O(1).
+
+    An empty image stands for a deleted item: known to be absent.
     """
 
     __slots__ = ("_min_items", "_newer", "_older")
@@ -45,12 +50,12 @@ class ImageCache:
         return len(self._newer) + len(self._older)
 
     def get(self, identity: Identity) -> Item | None:
-        """Return the image: an item, an empty one if known to be absent, None if not known."""
+        """Return an item's image, an empty one if it is known to be absent, None if unknown."""
         found = self._newer.get(identity)
         return self._older.get(identity) if found is None else found
 
     def put(self, identity: Identity, image: Item) -> None:
-        """Remember an image (empty: absent)."""
+        """Store an image (empty: absent)."""
         if not self._min_items:
             return
         self._newer[identity] = image
@@ -58,13 +63,13 @@ class ImageCache:
             self._older, self._newer = self._newer, {}
 
     def forget(self, identity: Identity) -> None:
-        """Say that an item may have become anything."""
+        """Drop an item whose image is no longer known."""
         self._newer.pop(identity, None)
         self._older.pop(identity, None)
 
 
 class Index:
-    """A secondary index: which entry an item has in it."""
+    """A secondary index, and the entries that items have in it."""
 
     def __init__(self, settings: IndexSettings, table: TableSettings, resource: Resource) -> None:
         self.name = settings.name
@@ -80,18 +85,18 @@ class Index:
         self.key_names = settings.key.names
 
     def has_entry(self, item: Item) -> bool:
-        """Say whether an item has an entry (an index is sparse)."""
+        """Return whether an item has an entry. Indexes are sparse."""
         return self.partition_name in item and (self.sort_name is None or self.sort_name in item)
 
     def project(self, item: Item) -> Item:
-        """Return the entry of an item that has one."""
+        """Return the projected attributes of an item that has an entry."""
         if self.projected is None:
             return item
         return {name: item[name] for name in self.projected if name in item}
 
 
 class Table:
-    """A table's settings turned into what the hot path needs, its resources, and what it remembers."""
+    """A table prepared for charging requests: settings, resources, indexes, image cache."""
 
     def __init__(
         self,
@@ -117,21 +122,24 @@ class Table:
         self._eventual_boost = limits.eventual_boost
 
     def resources(self) -> Iterator[Resource]:
-        """Yield the table's own resource and its global indexes'."""
+        """Yield the table's own resource and those of its global indexes."""
         yield self.resource
         yield from self.index_resources()
 
     def index_resources(self) -> Iterator[Resource]:
-        """Yield the global indexes' resources."""
+        """Yield the resources of global indexes."""
         return (index.resource for index in self._global)
 
     def identity(self, item: Item) -> tuple[str, Any]:
-        """Return an item's key: text of the partition key, comparable sort key or None."""
+        """Return an item's key: the partition key's text, and a comparable sort key or None."""
         sort = None if self.sort_name is None else sortable_value(item[self.sort_name])
         return key_text(item[self.partition_name]), sort
 
     def charge_put(self, item: Item, factor: float = 1.0) -> ItemCharges:
-        """Return the charges of putting an item; `factor` 2 in transactions. See `puts`."""
+        """Return the charges of putting an item; `factor` is 2 in transactions.
+
+        See `charge_puts`.
+        """
         if factor == 1.0:
             return self.charge_puts((item,))[0]
         return self.charge_write(self.image_cache.get(self.identity(item)) or None, item, factor)
@@ -139,7 +147,7 @@ class Table:
     def charge_puts(self, items: Iterable[Item]) -> list[ItemCharges]:
         """Return the charges of putting items, 1.5 to 2 µs each: the hot path of batches.
 
-        What a put replaces is taken from memory, and taken to be absent where memory has nothing.
+        The replaced image comes from the cache. Items that are not cached are taken to be new.
         """
         item_charges: list[ItemCharges] = []
         target, name, sort_name = self.target, self.partition_name, self.sort_name
@@ -164,15 +172,15 @@ class Table:
             ]
             for index in indexes:  # a comprehension costs 4 µs a batch more
                 if index.partition_name in item and index.has_entry(item):
-                    charges.append(self._charge_new_entry(index, item, size, sort))
+                    charges.append(self._charge_new_entry(index, item, size, sort))  # noqa: PERF401
             item_charges.append(charges)
         return item_charges
 
     def charge_write(self, old: Item | None, new: Item | None, factor: float = 1.0) -> ItemCharges:
-        """Return the charges of a write from `old` to `new` (None: absent); `factor` 2 in transactions.
+        """Return the charges of a write from `old` to `new` (None: absent).
 
-        A write of nothing over nothing (a delete) costs one unit; its key must then be in neither: use
-        `touch`.
+        `factor` is 2 in transactions. ValueError if both are absent: use `charge_unchanged` for a
+        delete that finds nothing.
         """
         item = new if new is not None else old
         if item is None:
@@ -188,7 +196,10 @@ class Table:
         return tuple(charges)
 
     def charge_unchanged(self, key: Item, size: int = 0, factor: float = 1.0) -> ItemCharges:
-        """Return the charge of a write that changes nothing: a condition, or a delete of what isn't there."""
+        """Return the charge of a write that changes nothing.
+
+        That is a condition check, or a delete that finds no item.
+        """
         text, sort = self.identity(key)
         partition = self.resource.partitions.find(text, sort)
         return ((self.target, partition, write_units(size) * factor, text, sort, 0.0),)
@@ -204,7 +215,10 @@ class Table:
         return ((target, target.resource.partitions.find(key, sort), units, key, sort, tokens),)
 
     def tokens_for_read(self, units: float, consistency: float) -> float:
-        """Return what a read takes of its partition's bucket: less than its units where any replica serves it."""
+        """Return the tokens that a read takes from its partition's bucket.
+
+        Eventually consistent reads take fewer tokens than units, since any replica serves them.
+        """
         return units / self._eventual_boost if consistency == EVENTUAL else units
 
     def _charge_new_entry(self, index: Index, item: Item, size: int, sort: Any) -> Charge:

@@ -1,4 +1,9 @@
-"""Admission"""
+"""Admission of amounts: the limits of `dynamoheat.admission` in the same order, for all units at once.
+
+One share for everything (`admitted_share`) and one cap a partition describe what is admitted: each
+partition serves the lesser of the two. The greatest share that keeps every limit equals, on
+average, what admission of single items comes to.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +31,7 @@ _CLOSE: Final = 1e-9  # of the scale
 
 @dataclass(slots=True)
 class AdmissionVerdict:
-    """What passes: of a partition's demand the lesser of `passes` and its cap."""
+    """What is admitted: of each partition's units, the lesser of `admitted_share` and its cap."""
 
     partition_throttle: Throttle  # what a partition refuses
     caps: Amounts = field(default_factory=dict)  # shares; of partitions that can't take all
@@ -37,7 +42,7 @@ class AdmissionVerdict:
     )
 
     def shares_at_cap(self, cap: float) -> tuple[float, float, float]:
-        """Return what is accepted, refused by a partition with this cap, and refused by the whole."""
+        """Return the shares admitted, refused by a partition with this cap, and refused by the table."""
         if not self.is_index_limited:
             accepted = min(self.admitted_share, cap)
             return accepted, self.admitted_share - accepted, 1 - self.admitted_share
@@ -48,9 +53,9 @@ class AdmissionVerdict:
 def admit_writes(
     resource: Resource, indexes: Iterable[Resource], flows: Sequence[TrafficFlow], buffer: float
 ) -> AdmissionVerdict:
-    """Return what passes of all writes to a table; its buckets and its indexes' must be poured.
+    """Return what is admitted of all writes to a table. All buckets must be filled over the step.
 
-    `indexes` are all of its global indexes, `buffer` the units of updates that one may have waiting.
+    `indexes` are all of its global indexes; each may have `buffer` units of updates pending.
     """
     asked = _summed(flow.offered_units for flow in flows)
     caps = {
@@ -67,7 +72,10 @@ def admit_writes(
 
 
 def admit_reads(resource: Resource, flows: Sequence[TrafficFlow]) -> AdmissionVerdict:
-    """Return what passes of all reads of a table or an index; its buckets must be poured."""
+    """Return what is admitted of all reads of a table or an index.
+
+    All buckets must be filled over the step.
+    """
     wanted = _summed(
         {partition: units * flow.extra_per_unit for partition, units in flow.offered_units.items()}
         for flow in flows
@@ -84,7 +92,7 @@ def admit_reads(resource: Resource, flows: Sequence[TrafficFlow]) -> AdmissionVe
 
 
 def divide_flow(flow: TrafficFlow, verdict: AdmissionVerdict) -> None:
-    """Divide what a flow asked into what passed and what was throttled, by reason."""
+    """Divide a flow's units into those admitted and those throttled, by reason."""
     if verdict.admitted_share == 1 and not verdict.caps:
         flow.admitted_units = flow.offered_units
         return
@@ -104,13 +112,13 @@ def divide_flow(flow: TrafficFlow, verdict: AdmissionVerdict) -> None:
 
 
 def entry_amounts(branch: IndexBranch, passed: float) -> Amounts:
-    """Return the units of an index's partitions when so many units pass at the table."""
+    """Return the units of an index's partitions when `passed` units are admitted at the table."""
     units = passed * branch.units_per_table_unit
     return {partition: units * share for partition, share in branch.route.shares.items()}
 
 
 class _Passing:
-    """The units of a flow that pass, by the share that the whole lets through."""
+    """The admitted units of a flow as a function of the share that is admitted."""
 
     __slots__ = ("_capped", "_free", "flow")
 
@@ -128,7 +136,7 @@ class _Passing:
 
 
 class _Index:
-    """What a global index would have waiting, by the share that passes at its table."""
+    """The pending units of a global index as a function of the share admitted at its table."""
 
     def __init__(self, resource: Resource, passing: Sequence[_Passing]) -> None:
         self.resource = resource
@@ -145,7 +153,7 @@ class _Index:
         }
 
     def waiting_units(self, passes: float) -> tuple[float, ThrottleCause]:
-        """Return the greatest of what waits for partitions and for each limit, and which it is."""
+        """Return the most units that wait for partitions or for one limit, and the limit's cause."""
         amounts = _summed(
             [self._debts, *(entry_amounts(branch, flow(passes)) for flow, branch in self._sources)]
         )
@@ -167,7 +175,7 @@ def _limit(
     *,
     write: bool,
 ) -> None:
-    """Let through what the scarcest of a table's or an index's limits holds."""
+    """Reduce the admitted share to what the scarcest limit of a table or an index holds."""
     least = min(rates.limits, key=lambda limit: limit.bucket.tokens)
     tokens = max(least.bucket.tokens, 0.0)
     verdict.admitted_share = greatest_share(
@@ -178,7 +186,7 @@ def _limit(
 
 
 def _hold_back(verdict: AdmissionVerdict, index: _Index, buffer: float) -> None:
-    """Let through what an index's buffer has room for, if that is less still."""
+    """Reduce the admitted share to what an index's buffer has room for."""
     if index.waiting_units(verdict.admitted_share)[0] <= buffer:
         return
     passes = greatest_share(lambda share: index.waiting_units(share)[0] - buffer, buffer + 1)
@@ -196,11 +204,11 @@ def _summed(amounts: Iterable[Amounts]) -> Amounts:
 
 
 def greatest_share(excess: Callable[[float], float], scale: float) -> float:
-    """Return the greatest share from 0 to 1 at which `excess` is not above zero; 0 where there is none.
+    """Return the greatest share from 0 to 1 at which `excess` is not above zero, by bisection.
 
-    `excess` must be continuous and never fall. `scale` is its order of magnitude, a billionth of which does
-    not matter. A straight line between the ends finds the crossing at once where there is no kink between them;
-    halving in turn brings the ends that close: some twenty calls at most with a hundred kinks.
+    Return 0 if there is none. `excess` must be continuous and never fall. `scale` is its order of
+    magnitude, and a billionth of it the precision. Steps alternate between linear interpolation,
+    which is exact without a kink, and halving: some twenty calls at most with a hundred kinks.
     """
     close = _CLOSE * scale
     low, high = 0.0, 1.0

@@ -1,4 +1,4 @@
-"""Flows"""
+"""Flows: the traffic of one step on its way to partitions, and retries that wait for the next."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ _Routes = WeakKeyDictionary[KeyDistribution, WeakKeyDictionary[Partitions, "KeyR
 
 
 class KeyRoute:
-    """The shares of a table's or an index's partitions, their sum being 1."""
+    """The shares of keys' traffic that each partition of a table or an index gets; their sum is 1."""
 
     __slots__ = ("__weakref__", "_segments", "_weights", "partition_count", "shares")
 
@@ -47,7 +47,7 @@ class KeyRoute:
         self.shares = {partition: share / total for partition, share in sums.items()}
 
     def sample(self, partition: Partition, random: Random, now: float) -> Position:
-        """Return the position of one of the units that go to a partition, at random."""
+        """Return the position of one unit of a partition's traffic, at random."""
         spots = self._segments[partition]
         if len(spots) == 1:
             return spots[0].sample(random, now)
@@ -58,7 +58,7 @@ class KeyRoute:
         return random.choices(spots, cum_weights=weights)[0].sample(random, now)
 
     def successors(self, partition: Partition, units: float) -> Iterator[tuple[Partition, float]]:
-        """Yield what has become of a partition, with these keys' units divided among its children."""
+        """Yield the current successors of a partition, with these keys' units divided among them."""
         if not partition.is_split:
             yield partition, units
             return
@@ -69,7 +69,10 @@ class KeyRoute:
 
 
 class PartitionRouter:
-    """Routes of keys, made again only after a split, and kept as long as their keys are."""
+    """Routes by keys.
+
+    A route is recomputed only after a split, and kept as long as its keys are.
+    """
 
     def __init__(self) -> None:
         self._routes: _Routes = WeakKeyDictionary()
@@ -77,7 +80,7 @@ class PartitionRouter:
     def find_route(
         self, keys: KeyDistribution, partitions: Partitions, now: float, *, sortable: bool
     ) -> KeyRoute:
-        """Return the route of keys in a table or an index; O(keys) after a split, else O(1)."""
+        """Return the route of keys in a table or an index. O(keys) after a split, else O(1)."""
         routes = self._routes.setdefault(keys, WeakKeyDictionary())
         found = routes.get(partitions)
         if found is None or found.partition_count != len(partitions):
@@ -88,7 +91,7 @@ class PartitionRouter:
 
 @dataclass(slots=True, eq=False)
 class IndexBranch:
-    """A flow's entries in a global index."""
+    """The entries that a flow writes to a global index."""
 
     resource: Resource
     route: KeyRoute
@@ -98,7 +101,7 @@ class IndexBranch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlowRefusal:
-    """What was throttled for one reason, by partition."""
+    """Units throttled for one reason, by partition."""
 
     throttle: Throttle
     amounts: Amounts
@@ -106,13 +109,13 @@ class FlowRefusal:
 
     @property
     def units(self) -> float:
-        """All of it."""
+        """All throttled units."""
         return sum(self.amounts.values())
 
 
 @dataclass(slots=True, eq=False)
 class TrafficFlow:
-    """What is asked by one kind of traffic in one step, in units by partition, and what became of it."""
+    """The units that one traffic offers in one step, by partition, and what becomes of them."""
 
     traffic: Traffic
     route: KeyRoute
@@ -125,12 +128,12 @@ class TrafficFlow:
 
     @property
     def total_units(self) -> float:
-        """All units that are asked."""
+        """All offered units."""
         return sum(self.offered_units.values())
 
     @property
     def refused_units(self) -> Amounts:
-        """What did not pass, by partition."""
+        """Throttled units, by partition."""
         sums: Amounts = {}
         for refusal in self.refusals:
             for partition, units in refusal.amounts.items():
@@ -139,22 +142,25 @@ class TrafficFlow:
 
 
 class TrafficDemand:
-    """Routes traffic, and keeps what is retried from one step to the next."""
+    """Routes traffic to partitions, and keeps throttled units that are retried in the next step."""
 
     def __init__(self) -> None:
         self._router = PartitionRouter()
         self._waiting: dict[Traffic, Amounts] = {}
 
     def pending_and_new(self, new: Iterable[Traffic]) -> Iterable[Traffic]:
-        """Return what is to be offered: what waits and what is new, each once."""
+        """Return the traffic that has pending retries or new units, each once."""
         return {**dict.fromkeys(self._waiting), **dict.fromkeys(new)}
 
     def waiting_units(self, traffic: Traffic) -> float:
-        """Return the units of some traffic that wait for another try."""
+        """Return the units of a traffic that wait for another try."""
         return sum(self._waiting.get(traffic, {}).values())
 
     def route_writes(self, traffic: Writes, table: Table, units: float, now: float) -> TrafficFlow:
-        """Return the flow of new units, and old ones, of a table. UnknownTableError, ValueError: see `_branch`."""
+        """Return the flow of a table's new and retried writes.
+
+        UnknownTableError if an index does not exist; ValueError if it is a local one.
+        """
         branches = tuple(
             self._index_branch(traffic, name, entries, table, now)
             for name, entries in traffic.indexes.items()
@@ -164,7 +170,7 @@ class TrafficDemand:
         return TrafficFlow(traffic, route, asked, retried, traffic.bytes_per_unit, branches)
 
     def route_reads(self, traffic: Reads, table: Table, units: float, now: float) -> TrafficFlow:
-        """Return the flow of new units, and old ones, of a table or an index that is there."""
+        """Return the flow of new and retried reads of a table or an index."""
         of = table if traffic.index is None else _index(table, traffic.index)
         route = self._route(traffic.keys, of, now)
         asked, retried = self._offered_units(traffic, route, units)
@@ -173,7 +179,7 @@ class TrafficDemand:
         )
 
     def keep_refused(self, flow: TrafficFlow) -> None:
-        """Let what a flow did not get wait for the next step, if it is to be retried."""
+        """Keep a flow's throttled units for the next step, if they are retried."""
         refused = flow.refused_units if flow.traffic.is_retried else {}
         if refused:
             self._waiting[flow.traffic] = refused
@@ -181,7 +187,7 @@ class TrafficDemand:
             self._waiting.pop(flow.traffic, None)
 
     def forget(self, table: str, index: str | None = None) -> None:
-        """Lose what waits for a table, or only what has to do with one of its indexes."""
+        """Drop pending retries of a table, or only those that use one of its indexes."""
         self._waiting = {
             traffic: amounts
             for traffic, amounts in self._waiting.items()

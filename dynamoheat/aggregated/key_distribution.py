@@ -1,4 +1,9 @@
-"""Key distributions"""
+"""Distributions of traffic over keys: which partition keys get which shares.
+
+Segments place the shares on the hash range and within a key's items. They are divided among
+partitions, and sampled for cuts of splits. Sort keys are numbers from 0 to 1 here, or the time
+where they grow with it: only their order matters.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +28,7 @@ _ANY: Final = 0.5
 
 
 class SortKeyPattern(StrEnum):
-    """Where within a key its traffic goes: whether a split can divide it depends on that."""
+    """Where within a partition key its traffic goes, which decides whether a split can divide it."""
 
     SPREAD = "spread"  # evenly over its sort keys
     ASCENDING = "growing"  # to a sort key that only ever grows
@@ -31,7 +36,7 @@ class SortKeyPattern(StrEnum):
 
 
 class KeySegment(Protocol):
-    """A place with a share of some traffic."""
+    """A part of the key space with a share of some traffic."""
 
     @property
     def share(self) -> float:
@@ -41,7 +46,7 @@ class KeySegment(Protocol):
     def divide(
         self, partitions: Partitions, now: float
     ) -> Iterator[tuple[Partition, "KeySegment"]]:
-        """Yield the partitions that it lies in, each with its part of it."""
+        """Yield the partitions it lies in, each with its part of the segment."""
         ...
 
     def sample(self, random: Random, now: float) -> Position:
@@ -49,17 +54,20 @@ class KeySegment(Protocol):
         ...
 
     def without_sort_key(self) -> "KeySegment":
-        """Return it for a table without a sort key, where a key is one item."""
+        """Return the segment for a table without a sort key, where each key is one item."""
         ...
 
 
 class KeyDistribution:
-    """Partition keys and the share of the traffic that each gets. Immutable; make it once, use it for many steps."""
+    """Partition keys and their shares of the traffic.
+
+    Immutable: make it once and use it for many steps.
+    """
 
     __slots__ = ("__weakref__", "_segments")
 
     def __init__(self, spots: Iterable[KeySegment]) -> None:
-        """Take any spots; their shares are scaled to a sum of 1 where they are used."""
+        """Take segments; their shares are scaled to a sum of 1 when used."""
         self._segments = tuple(spots)
         if not self._segments or min(spot.share for spot in self._segments) <= 0:
             raise ValueError("keys need shares above zero")
@@ -68,18 +76,18 @@ class KeyDistribution:
     def of(
         cls, shares: Mapping[str, float], sorts: SortKeyPattern = SortKeyPattern.SPREAD
     ) -> "KeyDistribution":
-        """Return keys by name, hashed as everywhere in the model. KeyDistribution without a share are left out."""
+        """Return named keys with their shares. Keys without a share are left out."""
         made = _SPOTS[sorts]
         return cls(made(position(key)[0], share) for key, share in shares.items() if share)
 
     @classmethod
     def single(cls, key: str, sorts: SortKeyPattern = SortKeyPattern.SPREAD) -> "KeyDistribution":
-        """Return one key by name."""
+        """Return a single named key."""
         return cls.of({key: 1.0}, sorts)
 
     @classmethod
     def everywhere(cls) -> "KeyDistribution":
-        """Return very many keys with equal traffic: all hashes alike."""
+        """Return very many keys with equal traffic, evenly over all hashes."""
         return cls.hash_range(0.0, 1.0)
 
     @classmethod
@@ -90,7 +98,7 @@ class KeyDistribution:
         return cls([HashRange(int(low * HASHES), int(high * HASHES), 1.0)])
 
     def segments(self, *, sortable: bool) -> tuple[KeySegment, ...]:
-        """Return where they lie in a table or an index; without a sort key each key is one item."""
+        """Return the segments in a table or an index; without a sort key each key is one item."""
         if sortable:
             return self._segments
         return tuple(spot.without_sort_key() for spot in self._segments)
@@ -104,7 +112,7 @@ class HashRange:
     high: int
     share: float
 
-    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
         """Yield each partition with the part of the arc in it. O(partitions)."""
         at: Position = (self.low,)
         while at < (self.high,):
@@ -115,7 +123,7 @@ class HashRange:
                 share = self.share * (high - low) / (self.high - self.low)
                 yield partition, HashRange(low, high, share)
 
-    def sample(self, random: Random, now: float) -> Position:
+    def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
         """Return the position of one of its keys."""
         return (random.randrange(self.low, self.high),)
 
@@ -126,14 +134,14 @@ class HashRange:
 
 @dataclass(frozen=True, slots=True)
 class ItemCollection:
-    """A key whose traffic goes evenly to its sort keys from `low` up to `high`."""
+    """A key whose traffic is spread evenly over its sort keys from `low` up to `high`."""
 
     hash: int
     share: float
     low: float = 0.0
     high: float = 1.0
 
-    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
         """Yield the partitions that the collection lies in: one, until a split divides it."""
         at = self.low
         while at < self.high:
@@ -144,7 +152,7 @@ class ItemCollection:
             yield partition, ItemCollection(self.hash, share, at, high)
             at = high
 
-    def sample(self, random: Random, now: float) -> Position:
+    def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
         """Return the position of one of its items."""
         return (self.hash, random.uniform(self.low, self.high))
 
@@ -164,7 +172,7 @@ class AscendingKey:
         """Yield the partition of the latest item."""
         yield partitions.at((self.hash, now)), self
 
-    def sample(self, random: Random, now: float) -> Position:
+    def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
         """Return the position of the latest item."""
         return (self.hash, now)
 
@@ -180,11 +188,11 @@ class SingleItem:
     hash: int
     share: float
 
-    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:
+    def divide(self, partitions: Partitions, now: float) -> Iterator[tuple[Partition, KeySegment]]:  # noqa: ARG002
         """Yield its partition."""
         yield partitions.at((self.hash, _ANY)), self
 
-    def sample(self, random: Random, now: float) -> Position:
+    def sample(self, random: Random, now: float) -> Position:  # noqa: ARG002
         """Return its position."""
         return (self.hash, _ANY)
 

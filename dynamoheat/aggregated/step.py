@@ -1,4 +1,4 @@
-"""Step"""
+"""One step of one table: fill its buckets, admit its flows, consume what passed, count the rest."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,20 +26,20 @@ __all__ = ["ConsumedPortion", "StepConsumption", "StepSpan", "TableStep"]
 
 @dataclass(frozen=True, slots=True)
 class StepSpan:
-    """A step or a part of one."""
+    """A step or a part of one, in seconds."""
 
     start: float
     stop: float
 
     @property
     def middle(self) -> float:
-        """A moment that is surely within, however the ends were rounded."""
+        """A moment surely within the span, however its ends were rounded."""
         return (self.start + self.stop) / 2
 
 
 @dataclass(slots=True, eq=False)
 class ConsumedPortion:
-    """Units that a resource's partitions take of one flow."""
+    """Units of one flow that a resource's partitions consume."""
 
     resource: Resource
     route: KeyRoute
@@ -49,7 +49,7 @@ class ConsumedPortion:
 
 
 class TableStep:
-    """Takes flows through a table's limits. `buffer` is how many units of updates an index may have waiting."""
+    """Admits flows within a table's limits. An index may have `buffer` units of updates pending."""
 
     def __init__(self, buffer: float, chance: Random) -> None:
         self._buffer_units = buffer
@@ -58,7 +58,7 @@ class TableStep:
     def admit_writes(
         self, table: Table, flows: Sequence[TrafficFlow], span: StepSpan, outcome: StepOutcome
     ) -> None:
-        """Pass all writes of a table."""
+        """Admit all writes of a table."""
         indexes = list(table.index_resources())
         with _poured(_write_buckets(table.resource, indexes, flows), span):
             verdict = admit_writes(table.resource, indexes, flows, self._buffer_units)
@@ -80,7 +80,7 @@ class TableStep:
     def admit_reads(
         self, resource: Resource, flows: Sequence[TrafficFlow], span: StepSpan, outcome: StepOutcome
     ) -> None:
-        """Pass all reads of a table or a global index."""
+        """Admit all reads of a table or a global index."""
         with _poured(_read_buckets(resource, flows), span):
             verdict = admit_reads(resource, flows)
             for flow in flows:
@@ -94,20 +94,23 @@ class TableStep:
 
 
 class StepConsumption:
-    """Takes portions and counts refusals. Items are counted whole: what is left of one waits for the next step."""
+    """Consumes portions and counts refusals in whole items.
+
+    Fractions carry over to the next step.
+    """
 
     def __init__(self, random: Random) -> None:
         self._random = random
         self._item_fractions: dict[Hashable, float] = {}
 
     def consume_writes(self, portions: Sequence[ConsumedPortion], now: float) -> None:
-        """Consume what is written to a table and its indexes; buckets must be filled."""
+        """Consume units written to a table and its indexes. Buckets must be filled."""
         sums, totals = self._sums(portions)
         consume_summed_writes((), sums, totals, now)
         self._observe(sums, portions, now)
 
     def consume_reads(self, portions: Sequence[ConsumedPortion], now: float) -> None:
-        """Consume what is read of a table or an index; buckets must be filled."""
+        """Consume units read from a table or an index. Buckets must be filled."""
         sums, totals = self._sums(portions)
         consume_summed_reads((), sums, totals, now)
         self._observe(sums, portions, now)
@@ -115,7 +118,7 @@ class StepConsumption:
     def count_refusal(
         self, flow: TrafficFlow, refusal: FlowRefusal, meter: Meter, now: float
     ) -> None:
-        """Count what a flow did not get for one reason; `meter` is that of the table or index that was short."""
+        """Count what a flow was refused for one reason, on the `meter` of the resource at its limit."""
         meter.advance(now)
         size = flow.traffic.item_units
         items = self._whole_items((meter, refusal.throttle.reason), refusal.units / size)
@@ -144,7 +147,7 @@ class StepConsumption:
         return sums, totals
 
     def _whole_items(self, what: Hashable, count: float) -> int:
-        """Return how many items are complete, and keep the rest."""
+        """Return how many items are complete, and keep the fraction."""
         total = self._item_fractions.get(what, 0.0) + count
         whole = int(total + 1e-6)
         self._item_fractions[what] = total - whole
@@ -153,7 +156,7 @@ class StepConsumption:
     def _observe(
         self, sums: Iterable[Partition], portions: Sequence[ConsumedPortion], now: float
     ) -> None:
-        """Sample as many positions of each partition as its units are due."""
+        """Record a sampled position of each partition for every stride of its units."""
         for partition in sums:
             observed = partition.traffic_sample
             while observed.pending_units >= observed.stride:
@@ -172,7 +175,7 @@ class StepConsumption:
 
 @contextmanager
 def _poured(buckets: Iterable[TokenBucket], span: StepSpan) -> Iterator[None]:
-    """Let buckets run in over a whole span, and lose what is left above their depth."""
+    """Fill buckets over a whole span, and afterwards drop tokens above their depth."""
     open_ones = list(buckets)
     for bucket in open_ones:
         bucket.fill_over(span.start, span.stop)
@@ -207,7 +210,7 @@ def _limits(rates: ThroughputLimits) -> Iterator[TokenBucket]:
 
 
 def _written(resource: Resource, flow: TrafficFlow) -> Iterator[ConsumedPortion]:
-    """Yield what a flow takes of the table and of its indexes."""
+    """Yield what a flow consumes of the table and of its indexes."""
     yield _own(resource, flow)
     size = flow.traffic.item_units
     passed = sum(flow.admitted_units.values())

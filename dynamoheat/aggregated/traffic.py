@@ -1,4 +1,4 @@
-"""Traffic: what is written or read, apart from how much of it."""
+"""Traffic: what is written or read, without its rate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ __all__ = ["IndexEntries", "Reads", "Traffic", "Writes"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traffic:
-    """Writes or reads. Make them once and offer them at each step: they are told apart by identity."""
+    """Writes or reads. Make one object and offer it in each step: identity tells traffic apart."""
 
     table: str
     keys: KeyDistribution
     is_retried: bool = field(default=False, kw_only=True)
-    """Whether what is throttled comes again with the next step; otherwise it is lost."""
+    """Whether throttled units are retried in the next step; otherwise they are lost."""
 
     @property
     def item_units(self) -> float:
@@ -26,14 +26,16 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexEntries:
-    """What a write leaves in a global index. An entry's key is drawn apart from the key of its item.
+    """The entries that writes leave in a global index.
 
-    Where the two hang together, as shards of table and index do, make one `Writes` for each shard.
+    Their keys are drawn independently of item keys.
+
+    If the two are related, as shards of table and index are, make one `Writes` for each shard.
     """
 
     keys: KeyDistribution
     entry_bytes: int | None = None
-    """Size of an entry; None: as large as the item."""
+    """Size of an entry; None: the item's size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,9 +43,9 @@ class Writes(Traffic):
     """Writes to a table, offered in write units of the table a second."""
 
     indexes: Mapping[str, IndexEntries] = field(default_factory=dict)
-    """IndexEntries by the name of a global index; an index that is not named gets none."""
+    """Entries by the name of a global index. Other indexes get none."""
     item_bytes: int = field(default=1024, kw_only=True)
-    """Size of an item, which says how many units it is."""
+    """Size of an item, which decides its units."""
     adds_items: bool = field(default=True, kw_only=True)
     """Whether items are new, so that partitions grow and split for size."""
 
@@ -54,7 +56,7 @@ class Writes(Traffic):
 
     @property
     def bytes_per_unit(self) -> float:
-        """The bytes by which a unit makes the table grow."""
+        """Bytes by which a unit makes the table grow."""
         return self.item_bytes / self.item_units if self.adds_items else 0.0
 
     def entry_units(self, entries: IndexEntries) -> float:
@@ -77,9 +79,9 @@ class Reads(Traffic):
     index: str | None = None
     """A global or local index; `keys` are then the index's."""
     consistency: float = field(default=EVENTUAL, kw_only=True)
-    """EVENTUAL, STRONG or TRANSACTIONAL, of `dynamoheat.sizes`."""
+    """EVENTUAL, STRONG or TRANSACTIONAL of `dynamoheat.sizes`."""
     item_bytes: int = field(default=4096, kw_only=True)
-    """Size of what one request reads, which says how many units it is."""
+    """Size of what one request reads, which decides its units."""
 
     @property
     def item_units(self) -> float:

@@ -1,4 +1,4 @@
-"""Auto scaling of one table of a `Heat`: reads its metrics, decides each minute, updates the table."""
+"""Auto scaling of one table of a `Heat`: read its metrics, decide each minute, update the table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ Dimension = tuple[str | None, bool]
 
 @dataclass(frozen=True, slots=True)
 class AutoScalingChange:
-    """A change that was decided; it takes effect after the delay."""
+    """A change that was decided; it takes effect after the table's update delay."""
 
     at: float
     index: str | None
@@ -26,10 +26,11 @@ class AutoScalingChange:
 
 
 class ScaledTable:
-    """A table with policies for its writes and reads and for its indexes', by `(index or None, write)`.
+    """A table with policies for its writes and reads and those of its indexes.
 
-    `delay` is how long UpdateTable takes; DG says "several minutes", here it is the caller's choice. Call
-    `advance` at least once a minute (a `metric_period_seconds`, so that a model's time scale holds).
+    `policies` are by `(index or None, is_write)`. `delay` is how many seconds UpdateTable takes;
+    the developer guide says "several minutes". Call `advance` at least once a
+    `metric_period_seconds`.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class ScaledTable:
         )
 
     def advance(self, now: float) -> None:
-        """Carry out what is due, and decide on every minute that has closed."""
+        """Apply due changes, and decide on every minute that has closed."""
         self._apply_pending(now)
         end = floor(now / self._minute) * self._minute
         closed, self._decided_until = self._decided_until, end

@@ -1,4 +1,9 @@
-"""Tracking"""
+"""Target tracking and the quota on decreases: what Auto Scaling makes of one capacity.
+
+DG, "Managing throughput capacity automatically with DynamoDB auto scaling": capacity rises after
+two consecutive minutes of consumption above the target, and falls after fifteen low ones.
+Throttled requests consume nothing, so a capacity that is far too small rises only by steps.
+"""
 
 from collections import deque
 from dataclasses import dataclass
@@ -12,24 +17,29 @@ _AT_FIRST: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetTrackingPolicy:
-    """A scalable target and its policy; capacities in units a second. ValueError where AWS refuses it."""
+    """A scalable target and its policy; capacities in units a second.
+
+    ValueError where AWS refuses it.
+    """
 
     min_capacity: float
     max_capacity: float
     target: float = 0.7
-    """Consumed share of what is provisioned that is aimed at: 0.2 to 0.9. [D] DG."""
+    """Target share of provisioned capacity that is consumed: 0.2 to 0.9. [D] DG."""
     scale_out_minutes: int = 2
-    """Consecutive minutes above the target until capacity rises. [D] DG."""
+    """Consecutive minutes above the target before capacity rises. [D] DG."""
     scale_in_minutes: int = 15
-    """Consecutive minutes below the target less `margin_down` until it falls. [D] DG."""
+    """Consecutive minutes below the target less `scale_in_margin` before capacity falls. [D] DG."""
     scale_in_margin: float = 0.2
-    """[I] The alarm that is made for it: 20 points below the target."""
+    """[I] The alarm that Auto Scaling creates: 20 points below the target."""
     scale_out_cooldown_seconds: float = 0.0
-    """Seconds after a rise in which only a larger one follows. [D] Application Auto Scaling: 0 for DynamoDB."""
+    """Seconds after a rise in which only a larger one follows. [D] Application Auto Scaling: 0 for
+    DynamoDB.
+    """
     scale_in_cooldown_seconds: float = 0.0
-    """Seconds after a fall until the next; a rise ends them. [D] as above."""
+    """Seconds between two decreases; an increase ends them. [D] As above."""
     scales_in: bool = True
-    """Whether capacity falls at all (DisableScaleIn)."""
+    """Whether capacity falls at all (the opposite of DisableScaleIn)."""
 
     def __post_init__(self) -> None:
         if not 0.2 <= self.target <= 0.9:
@@ -53,11 +63,11 @@ class CapacityTracker:
         self._scaled_in_at = float("-inf")
 
     def update(self, consumed: float, provisioned: float, now: float) -> float:
-        """Take a closed minute's consumption, units a second, and return the capacity to have from now on.
+        """Return the capacity to have from now on, given a closed minute's consumption in units a second.
 
-        A minute without consumption is none at all: CloudWatch has no data for it, so an idle capacity
-        never falls ([D] DG). The new capacity puts the greatest of the minutes that led to it at the
-        target ([U]).
+        CloudWatch has no data for a minute without consumption, so an idle capacity never falls
+        ([D] DG). The new capacity puts the highest of the minutes that led to it at the target
+        ([U]).
         """
         if consumed <= 0:
             self._minutes.clear()
@@ -76,7 +86,7 @@ class CapacityTracker:
         return provisioned
 
     def revert_decrease(self) -> None:
-        """Take note that the last decision could not be carried out: its cooldown does not count."""
+        """Forget the last decrease, which could not be done: its cooldown does not count."""
         self._scaled_in_at = float("-inf")
 
     def _capacity_up(self, provisioned: float) -> float:
@@ -101,17 +111,18 @@ class CapacityTracker:
         return wanted
 
     def _last_minutes(self, minutes: int) -> list[float]:
-        """Return the last minutes, or nothing where there are not so many yet."""
+        """Return the last minutes, or none if there are too few."""
         return list(self._minutes)[-minutes:] if len(self._minutes) >= minutes else []
 
 
 class DecreaseQuota:
-    """The decreases of one table, or of one index: each has limits of its own.
+    """The quota on decreases of one table or one index: 4 in the first hour, then hourly, 27 a day.
 
-    "On a given day, you can start by performing up to four decreases within one hour as long as you have
-    not performed any other decreases yet during that day. Subsequently, you can perform one additional
-    decrease per hour as long as there were no decreases in the preceding hour" (DG, quotas). Days are
-    UTC's if `now` counts from the epoch. A shorter `hour` scales all, as `Parameters.time_scale` does.
+    "On a given day, you can start by performing up to four decreases within one hour as long as you
+    have not performed any other decreases yet during that day. Subsequently, you can perform one
+    additional decrease per hour as long as there were no decreases in the preceding hour" (DG,
+    quotas). Days are UTC's if `now` counts from the epoch. A shorter `hour` scales everything, as
+    `ModelParameters.time_scale` does.
     """
 
     __slots__ = ("_hour", "_today")
@@ -121,7 +132,7 @@ class DecreaseQuota:
         self._today: list[float] = []
 
     def may_decrease(self, now: float) -> bool:
-        """Say whether capacity may be lowered now. The clock must not step back."""
+        """Return whether capacity may be lowered now. The clock must not step back."""
         today = self._since_midnight(now)
         if not today:
             return True
@@ -130,13 +141,13 @@ class DecreaseQuota:
         return now >= today[-1] + self._hour
 
     def record(self, now: float) -> None:
-        """Count a decrease. ValueError where it is not allowed."""
+        """Count a decrease. ValueError if the quota does not allow it."""
         if not self.may_decrease(now):
             raise ValueError("capacity was lowered too often today")
         self._today = [*self._since_midnight(now), now]
 
     def count_today(self, now: float) -> int:
-        """Return the decreases of the day so far: NumberOfDecreasesToday."""
+        """Return how many decreases were made today: NumberOfDecreasesToday."""
         return len(self._since_midnight(now))
 
     def _since_midnight(self, now: float) -> list[float]:

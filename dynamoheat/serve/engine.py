@@ -74,8 +74,8 @@ class EngineClient:
     async def send(self, call: EndpointCall) -> Reply:
         """Return the engine's reply to a call, in DynamoDB's shape whatever happens.
 
-        One that is out of reach gives an answer with status 503: nothing was written. One that breaks off
-        gives 500: the outcome is unknown.
+        One that is out of reach gives an answer with status 503: nothing was written. One that
+        breaks off gives 500: the outcome is unknown.
         """
         return normalize_error(await self._pool.send(call))
 
@@ -108,7 +108,8 @@ class EngineConnectionPool:
         """Return the engine's reply.
 
         An engine that is gone or dies meanwhile gives an answer with status 500 or above: after 503
-        nothing was written, after 500 the outcome is unknown. A cancelled call drops its connection.
+        nothing was written, after 500 the outcome is unknown. A cancelled call drops its
+        connection.
         """
         connection = self._idle.pop() if self._idle else await self._connect()
         if connection is None:
@@ -173,7 +174,7 @@ class _Connection(asyncio.Protocol):
         self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # what TCP gives
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101  # what TCP gives
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:

@@ -22,8 +22,8 @@ Clock = Callable[[], float]
 def relax_collector() -> None:
     """Let Python look for garbage in cycles a hundred times less often; for an endpoint's own process.
 
-    The model keeps hundreds of thousands of small objects, none in cycles: looking through them took a
-    sixth of the endpoint's time.
+    The model keeps hundreds of thousands of small objects, none in cycles: looking through them
+    took a sixth of the endpoint's time.
     """
     gc.freeze()
     gc.set_threshold(70_000, 50, 50)
@@ -31,7 +31,7 @@ def relax_collector() -> None:
 
 def steady_clock() -> Clock:
     """Return a clock of epoch seconds that never steps back, whatever is done to the machine's own."""
-    ahead = datetime.now(UTC).timestamp() - monotonic()  # others take this clock
+    ahead = datetime.now(UTC).timestamp() - monotonic()  # noqa: TID251  # others take this clock
     return lambda: monotonic() + ahead
 
 
@@ -53,5 +53,5 @@ def make_faults(options: HeatOptions, throttling: Throttling | None) -> Faults:
             return fake_throttle(call, lambda _: False, default_arn)
         return fake_throttle(call, throttling.tables.is_provisioned, throttling.tables.arn)
 
-    chance = Random(options.seed)  # a test's chance, not a secret
+    chance = Random(options.seed)  # noqa: S311  # a test's chance, not a secret
     return Faults(options.to_faults(), chance, asyncio.sleep, refuse)

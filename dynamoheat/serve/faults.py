@@ -59,7 +59,10 @@ class Fault:
 
 
 def parse_fault(text: str) -> Fault:
-    """Return the fault that a text describes. ValueError with a sentence where it describes none."""
+    """Return the fault that a text describes.
+
+    ValueError with a sentence where it describes none.
+    """
     operation, *words = text.split(":")
     if operation != _ANY and operation not in DATA_PLANE | _CONTROL_PLANE:
         raise ValueError(

@@ -81,7 +81,7 @@ def permit_body(request: web.BaseRequest) -> None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
-async def relay(  # a request, where it goes, and what differs between callers
+async def relay(  # noqa: PLR0913  # a request, its target, and what differs between callers
     request: web.BaseRequest,
     session: ClientSession,
     url: URL,

@@ -1,8 +1,8 @@
 """What the engine is asked for beside what the client wants, so that capacity units come out exact.
 
-The engine's report of consumed capacity for every write (a cross-check that also finds replaced items), and
-for reads that do not show all they read; the images that a write replaces or leaves. The client never sees
-what it did not ask for.
+The engine's report of consumed capacity for every write (a cross-check that also finds replaced
+items), and for reads that do not show all they read; the images that a write replaces or leaves.
+The client never sees what it did not ask for.
 """
 
 from collections.abc import Mapping

@@ -37,7 +37,8 @@ Description = Mapping[str, Any]
 
 
 Describe = Callable[[str, EndpointCall], Awaitable[Description | None]]
-"""Describes a table that a call named, as CreateTable or DescribeTable do; None where there is none."""
+"""Describes a table that a call named, as CreateTable or DescribeTable do; None where there is
+none."""
 
 
 GLOBAL: Final = "GlobalSecondaryIndexes"
@@ -81,7 +82,10 @@ class ModelTables:
         return name in self._current
 
     def put_description(self, description: Description) -> None:
-        """Take a description. One that is unchanged leaves alone what calls changed about the table."""
+        """Take a description.
+
+        One that is unchanged leaves alone what calls changed about the table.
+        """
         try:
             name = description["TableName"]
             if self._described.get(name) != description:

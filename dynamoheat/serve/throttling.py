@@ -76,8 +76,8 @@ class EngineComparison:
 class Throttling:
     """Where the model lives: `heat`, its `clock`, the `tables` it knows, and `admit` in front of an engine.
 
-    All of it belongs to one event loop. Nothing awaits between two steps of the model, so whatever runs on
-    the same loop may read `heat` without a lock and sees a consistent state.
+    All of it belongs to one event loop. Nothing awaits between two steps of the model, so whatever
+    runs on the same loop may read `heat` without a lock and sees a consistent state.
     """
 
     def __init__(

@@ -9,16 +9,17 @@
     5 split for heat      a partition that is hot is cut where its traffic is        heat.Heat
     6 on-demand           nothing is provisioned: today's DynamoDB                   heat.Heat
 
-`storage` puts 1 to 3 together, `current` runs 4 to 6 on `dynamoheat.Heat` itself, `open_table` returns any of
-them, `run` drives one through `workload`. It is pure, like all of the model: the clock is an argument, chance
-comes from a seed.
+`storage` puts 1 to 3 together, `current` runs 4 to 6 on `dynamoheat.Heat` itself, `open_table`
+returns any of them, `run` drives one through `workload`. It is pure, like all of the model: the
+clock is an argument, chance comes from a seed.
 
 The source is "Amazon DynamoDB: a scalable, predictably performant, and fully managed NoSQL database
-service" (USENIX ATC 2022), section 4, where it says anything; all else is a field of `DesignAssumptions`.
+service" (USENIX ATC 2022), section 4, where it says anything; all else is a field of
+`DesignAssumptions`.
 
 **Not modelled.** The minutes that moves and splits for size take. Balancing of nodes by consumption
-(section 4.3): neighbours are constant. Deferred work of followers. Indexes, and reads but for admission by
-storage nodes. Retries: what is refused is gone.
+(section 4.3): neighbours are constant. Deferred work of followers. Indexes, and reads but for
+admission by storage nodes. Retries: what is refused is gone.
 """
 
 from dynamoheat.studies.generations.assumptions import (

@@ -35,12 +35,12 @@ class DesignAssumptions:
         Neighbours(3000, 3000),
         Neighbours(1000, 500),
     )
-    """The nodes of each zone, by who else is on them: three that are half idle, one whose neighbours use
-    all that is theirs, one with room. [U] Placement fills them in this order."""
+    """The nodes of each zone, by who else is on them: three that are half idle, one whose
+    neighbours use all that is theirs, one with room. [U] Placement fills them in this order."""
 
     adaptive_delay_seconds: float = 300.0
-    """Throttling of a partition before adaptive capacity acts on it. [D] DG of 2018: "typically a 5-minute
-    to 30-minute interval"; the least of it."""
+    """Throttling of a partition before adaptive capacity acts on it. [D] DG of 2018: "typically a
+    5-minute to 30-minute interval"; the least of it."""
     adaptive_period_seconds: float = 60.0
     """How often adaptive capacity compares demand with what is granted. [U]"""
     adaptive_gain: float = 0.5
@@ -50,8 +50,8 @@ class DesignAssumptions:
     routers: int = 8
     """Request routers that a table's traffic comes through. [U]"""
     router_interval_seconds: float = 2.0
-    """Seconds of traffic that a router asks tokens for, and waits if it got less. [U] ATC22: "regular
-    intervals (in the order of few seconds)"."""
+    """Seconds of traffic that a router asks tokens for, and waits if it got less. [U] ATC22:
+    "regular intervals (in the order of few seconds)"."""
     token_lifetime_seconds: float = 4.0
     """Seconds until a router's tokens expire. [U] ATC22: "time-limited"."""
 

@@ -12,7 +12,10 @@ __all__ = ["Generation", "GenerationTable", "open_table"]
 
 
 class Generation(Enum):
-    """What was added. The last is today's DynamoDB, and the default of everything else in `heat`."""
+    """What was added.
+
+    The last is today's DynamoDB, and the default of everything else in `heat`.
+    """
 
     EQUAL_DIVISION = "equal division"
     BURSTING = "bursting"
@@ -63,7 +66,10 @@ def open_table(
     assumed: DesignAssumptions | None = None,
     seed: int = 0,
 ) -> GenerationTable:
-    """Return a new table as a generation would serve it. On demand, `opening`'s throughput is ignored."""
+    """Return a new table as a generation would serve it.
+
+    On demand, `opening`'s throughput is ignored.
+    """
     if generation.includes(Generation.GLOBAL_ADMISSION):
         return HeatTable(
             opening,

@@ -35,9 +35,9 @@ class _Router:
 class GlobalAdmission:
     """Routers in front of one table's bucket of throughput.
 
-    The bucket pays when a request is admitted, not when tokens are handed out; what is handed out and
-    not yet expired is kept back for its router. So all routers together never admit more than it holds,
-    and nothing is lost with tokens that expire.
+    The bucket pays when a request is admitted, not when tokens are handed out; what is handed out
+    and not yet expired is kept back for its router. So all routers together never admit more than
+    it holds, and nothing is lost with tokens that expire.
     """
 
     def __init__(self, centre: TokenBucket, assumed: DesignAssumptions) -> None:
@@ -54,7 +54,10 @@ class GlobalAdmission:
         return local.valid_tokens(now) >= units
 
     def spend(self, router: int, units: float) -> None:
-        """Take the tokens of a request that its partition admitted too. The centre's are taken elsewhere."""
+        """Take the tokens of a request that its partition admitted too.
+
+        The centre's are taken elsewhere.
+        """
         self._routers[router % len(self._routers)].tokens -= units
 
     def outstanding_tokens(self, now: float) -> float:

@@ -2,8 +2,8 @@
 
 ATC22 section 4.1.1: a partition bursts only on what its node has left. A write is done by the whole
 replication group, so all its nodes must have tokens; a read is done by one, so any will do. What is
-allocated to a partition is never refused for its neighbours' sake, and placement sees to it that a node's
-allocations fit its capacity.
+allocated to a partition is never refused for its neighbours' sake, and placement sees to it that a
+node's allocations fit its capacity.
 """
 
 from collections.abc import Sequence

@@ -41,7 +41,8 @@ def initial_partitions(
 ) -> int:
     """Return the partitions of a new table: enough for its throughput and for its data, whichever is more.
 
-    `max(ceil(RCU/3000 + WCU/1000), ceil(GB/10))`, the rule that AWS taught until 2017; at least one.
+    `max(ceil(RCU/3000 + WCU/1000), ceil(GB/10))`, the rule that AWS taught until 2017; at least
+    one.
     """
     limits = limits or ModelParameters()
     by_throughput = read / limits.partition_rcu + write / limits.partition_wcu
@@ -67,8 +68,8 @@ def equal_shares(read: float, write: float, count: int) -> EqualShares:
 class PartitionAllowance:
     """One partition's tokens for reads or for writes; units a second and seconds.
 
-    `share` is its part of the table's throughput, `boost` what adaptive capacity adds. `burst_seconds` 0
-    saves nothing. Callers `fill` before they look.
+    `share` is its part of the table's throughput, `boost` what adaptive capacity adds.
+    `burst_seconds` 0 saves nothing. Callers `fill` before they look.
     """
 
     __slots__ = ("allocated", "boost", "burst_seconds", "saved", "share")

@@ -1,7 +1,7 @@
 """The one skewed workload that all generations are shown on: phases of even and of hot traffic.
 
-Each phase is there for what one design cured, or for what none did. It is offered at its rate whatever is
-refused: nothing is retried.
+Each phase is there for what one design cured, or for what none did. It is offered at its rate
+whatever is refused: nothing is retried.
 """
 
 from collections.abc import Callable, Iterator
@@ -63,7 +63,7 @@ class Workload:
 
     def events(self, seed: int = 0, routers: int = 8) -> Iterator[Event]:
         """Yield all writes in the order of time."""
-        random = Random(seed)  # a simulation's chance, not a secret
+        random = Random(seed)  # noqa: S311  # a simulation's chance, not a secret
         for number, (phase, start) in enumerate(zip(self.phases, self.starts, strict=False)):
             offered = merge(
                 *(

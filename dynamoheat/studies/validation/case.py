@@ -41,7 +41,7 @@ class Trial:
 
     def random(self) -> Random:
         """Return this trial's chance, from the start."""
-        return Random(self.seed)  # a simulation's, not a secret
+        return Random(self.seed)  # noqa: S311  # a simulation's, not a secret
 
     def model(self, settings: TableSettings) -> Heat:
         """Return a model with one table, created at time 0."""
@@ -113,8 +113,8 @@ class ExpectedFigure:
 class PublishedCase:
     """A published case. `run` gives the model's figures of one trial, in the order of `expected`.
 
-    `limits` and `time` scale a case that would take hours: see `Trial`. A case in which chance decides
-    has `seeds` trials. With the limits at `quick` it takes a second or two.
+    `limits` and `time` scale a case that would take hours: see `Trial`. A case in which chance
+    decides has `seeds` trials. With the limits at `quick` it takes a second or two.
     """
 
     number: str

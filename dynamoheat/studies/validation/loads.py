@@ -72,7 +72,7 @@ def query_sender(heat: Heat, requests: Iterator[dict[str, Any]]) -> Send:
     return send
 
 
-def offer_load(  # one load's whole description
+def offer_load(  # noqa: PLR0913  # one load's whole description
     trial: Trial,
     send: Send,
     rate: Callable[[float], float] | float,
@@ -112,7 +112,7 @@ class Clients:
     max_per_second: float = 0.0  # what their machine manages; 0: no bound
 
 
-def run_clients(  # one load's whole description
+def run_clients(  # noqa: PLR0913  # one load's whole description
     trial: Trial,
     heat: Heat,
     items: Iterator[Item],
