@@ -148,7 +148,7 @@ class Heat:
         self._apply_correction(admission, taken, final, now)
 
     def fail(self, admission: Admission, error: Mapping[str, Any], now: float) -> None:
-        """Correct the consumption of a write whose condition failed, or of a cancelled transaction."""
+        """Correct the consumption of a write whose condition failed, or of a failed transaction."""
         taken = admission.admitted_charges
         with _checked(admission.operation):
             final = settle_failure(

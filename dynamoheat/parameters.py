@@ -55,7 +55,7 @@ class ModelParameters:
     gsi-throttling."""
 
     split_threshold: float = 0.6
-    """Consumption above this share of a partition's limit makes it hot, and in time splits it. [U]"""
+    """Sustained consumption of this share of a partition's limit makes it split for heat. [U]"""
     split_detection_seconds: float = 300.0
     """How long a partition must be hot without a break before its split begins. [U]"""
     min_split_seconds: float = 300.0

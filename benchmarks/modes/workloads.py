@@ -1,8 +1,4 @@
-"""The workloads on which the two modes are compared: uniform, skewed, hot, growing, bursting, held back.
-
-Steady loads of a partition, and of its children after a split, stay clear of the threshold of splits for heat: what is on
-it splits or not by chance, in either mode.
-"""
+"""The workloads on which the two modes are compared: uniform, skewed, hot, growing, bursting, held back."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -21,7 +17,7 @@ Rate = Callable[[float], float]
 
 
 def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
-    """Return them for a table of up to 40 partitions, with rates in proportion to a partition's."""
+    """Return the workloads for a table of up to 40 partitions, at rates relative to a partition's limit."""
     unit = limits.partition_wcu
     minute = 60 / limits.time_scale
 

@@ -1,4 +1,4 @@
-"""Admission of amounts: the limits of `dynamoheat.admission` in the same order, for all units at once.
+"""Admission of amounts: the limits of `dynamoheat.admission` in the same order, all units at once.
 
 One share for everything (`admitted_share`) and one cap a partition describe what is admitted: each
 partition serves the lesser of the two. The greatest share that keeps every limit equals, on
@@ -42,7 +42,7 @@ class AdmissionVerdict:
     )
 
     def shares_at_cap(self, cap: float) -> tuple[float, float, float]:
-        """Return the shares admitted, refused by a partition with this cap, and refused by the table."""
+        """Return the shares that are admitted, refused by a partition's cap, and refused by the table."""
         if not self.is_index_limited:
             accepted = min(self.admitted_share, cap)
             return accepted, self.admitted_share - accepted, 1 - self.admitted_share
@@ -153,7 +153,7 @@ class _Index:
         }
 
     def waiting_units(self, passes: float) -> tuple[float, ThrottleCause]:
-        """Return the most units that wait for partitions or for one limit, and the limit's cause."""
+        """Return the most units that wait for partitions or for one limit, and its cause."""
         amounts = _summed(
             [self._debts, *(entry_amounts(branch, flow(passes)) for flow, branch in self._sources)]
         )

@@ -31,7 +31,7 @@ _Routes = WeakKeyDictionary[KeyDistribution, WeakKeyDictionary[Partitions, "KeyR
 
 
 class KeyRoute:
-    """The shares of keys' traffic that each partition of a table or an index gets; their sum is 1."""
+    """The share of keys' traffic that each partition of a table or an index gets. The sum is 1."""
 
     __slots__ = ("__weakref__", "_segments", "_weights", "partition_count", "shares")
 
@@ -58,7 +58,7 @@ class KeyRoute:
         return random.choices(spots, cum_weights=weights)[0].sample(random, now)
 
     def successors(self, partition: Partition, units: float) -> Iterator[tuple[Partition, float]]:
-        """Yield the current successors of a partition, with these keys' units divided among them."""
+        """Yield the current successors of a partition, with its units divided among them."""
         if not partition.is_split:
             yield partition, units
             return

@@ -28,7 +28,7 @@ _ANY: Final = 0.5
 
 
 class SortKeyPattern(StrEnum):
-    """Where within a partition key its traffic goes, which decides whether a split can divide it."""
+    """Where within a partition key traffic goes, which decides whether splits divide it."""
 
     SPREAD = "spread"  # evenly over its sort keys
     ASCENDING = "growing"  # to a sort key that only ever grows

@@ -117,7 +117,7 @@ class AggregatedHeat:
         return outcome
 
     def _spans(self) -> Iterator[StepSpan]:
-        """Divide a step where a heat window or a metric period ends, so that each counts its own traffic."""
+        """Divide a step at the ends of heat windows and metric periods."""
         end = self._start + (self._steps + 1) * self.step
         period = self.parameters.metric_period_seconds
         while self.now < end:

@@ -118,7 +118,7 @@ class StepConsumption:
     def count_refusal(
         self, flow: TrafficFlow, refusal: FlowRefusal, meter: Meter, now: float
     ) -> None:
-        """Count what a flow was refused for one reason, on the `meter` of the resource at its limit."""
+        """Count what a flow was refused for one reason, on the `meter` of the limiting resource."""
         meter.advance(now)
         size = flow.traffic.item_units
         items = self._whole_items((meter, refusal.throttle.reason), refusal.units / size)

@@ -63,7 +63,7 @@ class CapacityTracker:
         self._scaled_in_at = float("-inf")
 
     def update(self, consumed: float, provisioned: float, now: float) -> float:
-        """Return the capacity to have from now on, given a closed minute's consumption in units a second.
+        """Return the capacity to have after a closed minute that consumed units a second.
 
         CloudWatch has no data for a minute without consumption, so an idle capacity never falls
         ([D] DG). The new capacity puts the highest of the minutes that led to it at the target

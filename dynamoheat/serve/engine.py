@@ -45,7 +45,7 @@ Headers = Mapping[bytes, bytes]
 
 
 class EngineClient:
-    """Sends calls to an engine, over connections that are kept."""
+    """Sends calls to an engine over pooled connections."""
 
     def __init__(self, url: URL, *, connect_seconds: float) -> None:
         """Take the engine's address, and how long to wait until it accepts a connection."""
@@ -72,10 +72,10 @@ class EngineClient:
         await self._session.close()
 
     async def send(self, call: EndpointCall) -> Reply:
-        """Return the engine's reply to a call, in DynamoDB's shape whatever happens.
+        """Return the engine's reply to a call, always in DynamoDB's shape.
 
-        One that is out of reach gives an answer with status 503: nothing was written. One that
-        breaks off gives 500: the outcome is unknown.
+        An engine out of reach gives status 503: nothing was written. A broken connection gives 500:
+        the outcome is unknown.
         """
         return normalize_error(await self._pool.send(call))
 
@@ -88,7 +88,7 @@ class EngineClient:
 
 
 class EngineConnectionPool:
-    """Sends calls to the engine at one address."""
+    """Sends calls to the engine at one address over connections that are kept alive."""
 
     def __init__(
         self,
@@ -107,9 +107,8 @@ class EngineConnectionPool:
     async def send(self, call: EndpointCall) -> Reply:
         """Return the engine's reply.
 
-        An engine that is gone or dies meanwhile gives an answer with status 500 or above: after 503
-        nothing was written, after 500 the outcome is unknown. A cancelled call drops its
-        connection.
+        Status 503 means that the engine was never reached and nothing was written, 500 that it died
+        meanwhile and the outcome is unknown. A cancelled call drops its connection.
         """
         connection = self._idle.pop() if self._idle else await self._connect()
         if connection is None:
@@ -126,7 +125,7 @@ class EngineConnectionPool:
         return reply
 
     def close(self) -> None:
-        """Close the connections that wait for use."""
+        """Close the idle connections."""
         for connection in list(self._idle):
             connection.close()
 

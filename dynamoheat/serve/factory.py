@@ -1,4 +1,4 @@
-"""The parts of an endpoint, made as options say."""
+"""Make the parts of an endpoint from its options."""
 
 import asyncio
 import gc
@@ -20,17 +20,17 @@ Clock = Callable[[], float]
 
 
 def relax_collector() -> None:
-    """Let Python look for garbage in cycles a hundred times less often; for an endpoint's own process.
+    """Make Python collect garbage cycles a hundred times less often; for an endpoint's own process.
 
-    The model keeps hundreds of thousands of small objects, none in cycles: looking through them
-    took a sixth of the endpoint's time.
+    The model keeps hundreds of thousands of small objects without cycles. Scanning them took a
+    sixth of the endpoint's time.
     """
     gc.freeze()
     gc.set_threshold(70_000, 50, 50)
 
 
 def steady_clock() -> Clock:
-    """Return a clock of epoch seconds that never steps back, whatever is done to the machine's own."""
+    """Return a clock of epoch seconds that never steps back, even if the machine's own does."""
     ahead = datetime.now(UTC).timestamp() - monotonic()  # noqa: TID251  # others take this clock
     return lambda: monotonic() + ahead
 
@@ -38,7 +38,7 @@ def steady_clock() -> Clock:
 def make_throttling(
     options: HeatOptions, describe: Describe, clock: Clock, *, timeout_seconds: float = 50.0
 ) -> Throttling | None:
-    """Return the model in front of an engine, None where the options turn it off; see `Throttling`."""
+    """Return the model in front of an engine, or None if the options turn it off."""
     if not options.enabled:
         return None
     heat = Heat(options.to_parameters(), seed=options.seed)
@@ -46,7 +46,7 @@ def make_throttling(
 
 
 def make_faults(options: HeatOptions, throttling: Throttling | None) -> Faults:
-    """Return the faults; exceptions that they fake name what `throttling` knows."""
+    """Return the faults. Exceptions that they fake name what `throttling` knows."""
 
     def refuse(call: EndpointCall) -> Reply:
         if throttling is None:

@@ -1,6 +1,6 @@
-"""What every endpoint over HTTP needs: bind a port, serve on it, relay requests, leave some unanswered.
+"""HTTP functions shared by endpoints: bind a port, serve, relay requests, leave some unanswered.
 
-`dynamoheat serve` and the endpoint of the local cloud share these functions.
+`dynamoheat serve` and the endpoint of the local cloud use them.
 """
 
 import asyncio

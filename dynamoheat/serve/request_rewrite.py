@@ -1,8 +1,8 @@
-"""What the engine is asked for beside what the client wants, so that capacity units come out exact.
+"""Rewrite requests so that the engine's answers tell what they cost.
 
-The engine's report of consumed capacity for every write (a cross-check that also finds replaced
-items), and for reads that do not show all they read; the images that a write replaces or leaves.
-The client never sees what it did not ask for.
+The engine is asked for its consumed capacity of every write (a cross-check that also finds replaced
+items) and of reads that do not return all they read, and for the images that a write replaces or
+leaves. The client never sees what it did not ask for.
 """
 
 from collections.abc import Mapping
@@ -26,19 +26,19 @@ _FORMS: Final = ("TOTAL", "INDEXES")
 
 @dataclass(frozen=True, slots=True)
 class RewrittenRequest:
-    """A request with what was added to it."""
+    """A request and the parameters that were added to it."""
 
     request: Document
     added: frozenset[str]  # names of parameters
     capacity_form: str | None  # of consumed capacity, that the client wants
 
     def is_blamed_in(self, text: str) -> bool:
-        """Say whether an engine's complaint is about something that was added."""
+        """Return whether an engine's error message names an added parameter."""
         lowered = text.lower()
         return any(name.lower() in lowered for name in self.added)
 
     def strip_extras(self, answer: Document) -> dict[str, Any] | None:
-        """Return the answer without what the client did not ask for, None where nothing was added."""
+        """Return the answer without what the client did not ask for; None if nothing was added."""
         if not self.added and self.capacity_form is None:
             return None
         hidden = {"ConsumedCapacity"}
@@ -50,7 +50,7 @@ class RewrittenRequest:
 
 
 def rewrite_request(operation: str, request: Document) -> RewrittenRequest:
-    """Return a request with all that the model wants to know asked for."""
+    """Return a request that asks for all that the model needs."""
     added: dict[str, str] = {}
     wanted = request.get(_CAPACITY, "NONE")
     if wanted in ("NONE", "TOTAL") and (operation in _WRITES or _hides(request)):

@@ -1,4 +1,8 @@
-"""Tables"""
+"""Calls about tables: they update the model, and are answered with what engines do not know.
+
+Descriptions are in the shape of CreateTable's request or DescribeTable's `Table`. Warm throughput
+and on-demand maxima stay here, since engines refuse or ignore them.
+"""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -37,8 +41,7 @@ Description = Mapping[str, Any]
 
 
 Describe = Callable[[str, EndpointCall], Awaitable[Description | None]]
-"""Describes a table that a call named, as CreateTable or DescribeTable do; None where there is
-none."""
+"""Describes a table that a call named, as CreateTable or DescribeTable do; None if there is none."""
 
 
 GLOBAL: Final = "GlobalSecondaryIndexes"
@@ -60,10 +63,10 @@ _log = logging.getLogger(__name__)
 
 
 class ModelTables:
-    """The tables that the model knows, by name. Every method runs on the event loop's thread."""
+    """The tables in the model, by name. All methods run on the event loop's thread."""
 
     def __init__(self, heat: Heat, clock: Callable[[], float], describe: Describe) -> None:
-        """Take the model to tell, its clock, and whom to ask about a table that is new."""
+        """Take the model, its clock, and how to describe a table that is new to it."""
         self._heat = heat
         self._clock = clock
         self._describe = describe
@@ -74,7 +77,7 @@ class ModelTables:
         return name in self._current
 
     async def learn(self, name: str, call: EndpointCall) -> bool:
-        """Ask about a table and tell the model; False where there is none, or nothing to model."""
+        """Describe a table and add it to the model; return False if there is none, or none to model."""
         description = await self._describe(name, call)
         if description is None:
             return False
@@ -82,9 +85,9 @@ class ModelTables:
         return name in self._current
 
     def put_description(self, description: Description) -> None:
-        """Take a description.
+        """Add a table by its description, or update it. An unchanged description changes nothing.
 
-        One that is unchanged leaves alone what calls changed about the table.
+        It then keeps what UpdateTable calls changed meanwhile.
         """
         try:
             name = description["TableName"]
@@ -104,7 +107,10 @@ class ModelTables:
     def apply_update(
         self, request: Mapping[str, Any], described: Description | None = None
     ) -> None:
-        """Take an UpdateTable request that was accepted; `described` is the table as described since."""
+        """Apply an UpdateTable request that was accepted.
+
+        `described` is the table as described afterwards.
+        """
         name = table_name(str(request.get("TableName")))
         before = self._current.get(name)
         if before is None:
@@ -114,13 +120,13 @@ class ModelTables:
             self._described[name] = described
 
     def forget(self, name: str) -> None:
-        """Remove a table, all that happened to it included."""
+        """Remove a table and its history."""
         self._heat.delete_table(name)
         self._described.pop(name, None)
         self._current.pop(name, None)
 
     def add_throughput(self, answer: dict[str, Any]) -> None:
-        """Put into a table's description what engines don't know: warm and maximum throughput."""
+        """Add warm and maximum throughput, which engines do not know, to a table's description."""
         current = self._current.get(answer.get("TableName", ""))
         if current is None:
             return
@@ -132,11 +138,11 @@ class ModelTables:
                 _complete(index, self._heat.resource(name, index["IndexName"]))
 
     def is_provisioned(self, name: str) -> bool:
-        """Say whether a table is in provisioned mode; one that is not known is not."""
+        """Return whether a table is in provisioned mode. An unknown table is not."""
         return name in self._current and self._heat.resource(name).provisioned
 
     def arn(self, throttle: Throttle) -> str:
-        """Return the ARN of the table or index that was short."""
+        """Return the ARN of the throttled table or index."""
         arn: str | None = self._current.get(throttle.table, {}).get("TableArn")
         if arn is None:
             return default_arn(throttle)
@@ -157,7 +163,7 @@ class ModelTables:
 
 
 def default_arn(throttle: Throttle) -> str:
-    """Return the ARN of a table or index in an account and a region that nobody stated."""
+    """Return an ARN with the region us-east-1 and an account of zeros."""
     return f"arn:aws:dynamodb:us-east-1:000000000000:{throttle.resource}"
 
 
@@ -183,10 +189,7 @@ def _complete(answer: dict[str, Any], resource: Resource) -> None:
 
 
 async def handle_table_call(call: EndpointCall, forward: Forward, tables: ModelTables) -> Reply:
-    """Answer a call that is not about items, and tell the model what it changes.
-
-    Warm and maximum throughput stay here: engines refuse them or pass over them.
-    """
+    """Answer a call that is not about items, and update the model by what it changes."""
     request = parse_document(call.body)
     if request is None:
         return await forward(call)
@@ -208,7 +211,7 @@ async def handle_table_call(call: EndpointCall, forward: Forward, tables: ModelT
 
 
 async def describe_table(forward: Forward, name: str, call: EndpointCall) -> Description | None:
-    """Ask the engine about a table, with the credentials of the call that named it."""
+    """Describe a table by asking the engine, with the credentials of the call that named it."""
     reply = await forward(_describing(call, name))
     table = (parse_document(reply.body) or {}).get("Table")
     return table if reply.status == 200 and isinstance(table, dict) else None
@@ -247,7 +250,7 @@ def _tell(
 def with_billing_mode(description: Description) -> dict[str, Any]:
     """Return a description that states its billing mode.
 
-    Some engines state none and report no capacity either: what has none is on demand.
+    Some engines state none. A table without provisioned capacity is then on demand.
     """
     summary = description.get("BillingModeSummary") or {}
     mode = description.get("BillingMode") or summary.get("BillingMode")
@@ -258,7 +261,7 @@ def with_billing_mode(description: Description) -> dict[str, Any]:
 
 
 def apply_update(description: Description, request: Description) -> dict[str, Any]:
-    """Return what an UpdateTable request makes of a table's description."""
+    """Return a table's description after an UpdateTable request."""
     changed = _with_throughput(description, request)
     if "BillingMode" in request:
         changed["BillingMode"] = request["BillingMode"]
@@ -276,7 +279,7 @@ def apply_update(description: Description, request: Description) -> dict[str, An
 
 
 def drop_unsupported(request: Description) -> dict[str, Any]:
-    """Return a CreateTable or UpdateTable request without what engines lack and the model does."""
+    """Return a CreateTable or UpdateTable request without warm throughput and on-demand maxima."""
     kept = _supported(request)
     if GLOBAL in kept:
         kept[GLOBAL] = [_supported(index) for index in kept[GLOBAL]]

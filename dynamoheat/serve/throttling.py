@@ -1,4 +1,8 @@
-"""Throttling"""
+"""Throttling: ask the model about every call on items before the engine sees it.
+
+A throttled request is checked for validity first. The engine refuses an invalid one by itself, and
+an invalid batch must not become valid because its throttled half stays behind.
+"""
 
 import asyncio
 import logging
@@ -66,7 +70,7 @@ KeyTypes = Mapping[str, str]  # by attribute
 
 @dataclass(slots=True)
 class EngineComparison:
-    """How often the engine reported other units than the model, and what was not modelled."""
+    """How often the engine reported other units than the model, and how many calls were not modelled."""
 
     compared: int = 0
     different: int = 0
@@ -74,10 +78,10 @@ class EngineComparison:
 
 
 class Throttling:
-    """Where the model lives: `heat`, its `clock`, the `tables` it knows, and `admit` in front of an engine.
+    """The model in front of an engine: `heat`, its `clock` and `tables`.
 
-    All of it belongs to one event loop. Nothing awaits between two steps of the model, so whatever
-    runs on the same loop may read `heat` without a lock and sees a consistent state.
+    All of it belongs to one event loop. Nothing awaits between two steps of the model, so other
+    code on the loop may read `heat` without a lock and sees a consistent state.
     """
 
     def __init__(
@@ -88,7 +92,7 @@ class Throttling:
         *,
         timeout_seconds: float = 50.0,
     ) -> None:
-        """Take the model, whom to ask about new tables, and the seconds that the engine may take.
+        """Take the model, how to describe new tables, and how long the engine may take to answer.
 
         `clock` is in epoch seconds and never steps back.
         """
@@ -102,7 +106,7 @@ class Throttling:
         )  # operations whose additions the engine does not take
 
     async def admit(self, call: EndpointCall, forward: Forward) -> Reply:
-        """Answer a data-plane call: throttled, or forwarded, as a whole or what is admitted of a batch."""
+        """Answer a call on items: throttle it, or forward what is admitted of it."""
         request = parse_document(call.body)
         if request is None or not self.heat.is_metered(call.operation):
             return await self._forward_unmodelled(call, forward)
@@ -136,7 +140,7 @@ class Throttling:
         return found
 
     async def _admission(self, call: EndpointCall, wanted: RewrittenRequest) -> Admission | None:
-        """Ask the model, and about tables that are new to it; None where it can't say."""
+        """Admit a request, adding tables that are new to the model; None if it is not modelled."""
         asked: set[str] = set()
         while True:
             try:
@@ -152,7 +156,7 @@ class Throttling:
                     return None
 
     def _settle_reply(self, wanted: RewrittenRequest, admission: Admission, reply: Reply) -> Reply:
-        """Correct the model by what the engine answered, and answer as the client wants it."""
+        """Correct the model by the engine's answer, and shape the client's answer."""
         answer = parse_document(reply.body) or {}
         try:
             self._settle(admission, reply, answer)
@@ -226,7 +230,7 @@ class Throttling:
 
 
 def _changed(call: EndpointCall, wanted: RewrittenRequest, admission: Admission) -> EndpointCall:
-    """Return the call as it goes on to the engine; byte by byte the client's own where nothing changed."""
+    """Return the call to forward: the client's own, byte by byte, if nothing changed."""
     if not wanted.added and not admission.throttles:
         return call
     return EndpointCall(call.operation, orjson.dumps(admission.forwarded_request), call.headers)
@@ -237,9 +241,10 @@ def _table_of(unknown: str) -> str:
 
 
 def is_invalid(admission: Admission, key_types: Callable[[str], KeyTypes]) -> bool:
-    """Say whether a request is too long or too large, names a key twice, or has a key that can't be one.
+    """Return whether DynamoDB refuses a request as invalid before it looks at capacity.
 
-    `key_types` returns those of a table's key attributes that are known.
+    It has too many or too large items, names a key twice, or has an invalid key. `key_types`
+    returns the known types of a table's key attributes.
     """
     item_charges = admission.cost.item_charges
     if len(item_charges) > _MOST.get(admission.operation, len(item_charges)):

@@ -1,4 +1,4 @@
-"""Wire"""
+"""DynamoDB's JSON protocol: calls, replies and errors as they travel, throttles included."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,7 +73,7 @@ _SINGLE: Final = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan",
 
 @dataclass(frozen=True, slots=True)
 class EndpointCall:
-    """One call of DynamoDB's JSON protocol; `headers` are the caller's own."""
+    """One call of DynamoDB's JSON protocol. `headers` are the client's."""
 
     operation: str
     body: bytes
@@ -82,7 +82,7 @@ class EndpointCall:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a call is answered with."""
+    """The answer to a call."""
 
     status: int
     body: bytes
@@ -96,7 +96,7 @@ Arn = Callable[[Throttle], str]
 
 
 class UnansweredError(Exception):
-    """The call gets no answer: its connection is reset, or stays silent until the caller gives up."""
+    """The call gets no answer: reset the connection, or stay silent until the client gives up."""
 
     def __init__(self, *, reset: bool) -> None:
         super().__init__("reset" if reset else "silent")
@@ -104,7 +104,7 @@ class UnansweredError(Exception):
 
 
 def json_reply(status: int, content: Mapping[str, Any], before: Reply | None = None) -> Reply:
-    """Return a reply with its checksum, which clients verify; the request id is kept from `before`."""
+    """Return a reply with the checksum that clients verify, and the request id of `before`."""
     body = orjson.dumps(content)
     headers = {"Content-Type": JSON_TYPE, "x-amz-crc32": str(crc32(body))}
     if before is not None and "x-amzn-RequestId" in before.headers:
@@ -113,20 +113,20 @@ def json_reply(status: int, content: Mapping[str, Any], before: Reply | None = N
 
 
 def refusal(status: int, kind: str, message: str, **more: Any) -> Reply:
-    """Return an error in DynamoDB's own shape; SDKs retry those with status 500 and above."""
+    """Return an error in DynamoDB's shape. SDKs retry those with status 500 and above."""
     named = _FOREIGN_TYPES.get(kind, _TYPES) + kind
     return json_reply(status, {"__type": named, "message": message, **more})
 
 
 def throttle_reply(admission: Admission, arn: Arn) -> Reply:
-    """Return the error for a request of which nothing got through."""
+    """Return the error for a request that was throttled as a whole."""
     if admission.cost.atomic:
         return _cancelled(admission.verdicts)
     return _throttled(admission.throttles, arn)
 
 
 def fake_throttle(call: EndpointCall, is_provisioned: Callable[[str], bool], arn: Arn) -> Reply:
-    """Return the answer to a call as though the first table that it names had a hot partition."""
+    """Return the error of a hot partition in the first table that a call names."""
     request = parse_document(call.body) or {}
     name = next(iter(table_names(request)), "unknown")
     write = not any(word in call.operation for word in _READING)
@@ -151,7 +151,7 @@ def add_unprocessed(answer: dict[str, Any], admission: Admission) -> None:
 
 
 def add_capacity(answer: dict[str, Any], admission: Admission, form: str) -> None:
-    """Report what the request consumed, by the model's count."""
+    """Add the consumed capacity by the model's count."""
     reports = admission.consumed_capacity(form)
     if admission.operation not in _SINGLE:
         answer["ConsumedCapacity"] = reports
@@ -160,7 +160,7 @@ def add_capacity(answer: dict[str, Any], admission: Admission, form: str) -> Non
 
 
 def parse_document(body: bytes) -> dict[str, Any] | None:
-    """Return a JSON object, None where the body is none."""
+    """Parse a JSON object; None if the body is none."""
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -169,7 +169,7 @@ def parse_document(body: bytes) -> dict[str, Any] | None:
 
 
 def normalize_error(reply: Reply) -> Reply:
-    """Return a reply whose error is JSON: engines answer some malformed requests in plain text."""
+    """Return a reply whose error is JSON. Engines answer some malformed requests in plain text."""
     if reply.status < 400 or reply.body.startswith(b"{"):
         return reply
     if reply.status >= 500:
@@ -183,12 +183,12 @@ def error_name(error: Mapping[str, Any]) -> str:
 
 
 def table_names(request: object) -> list[str]:
-    """Return the names of the tables in a request of any operation but PartiQL's; none if malformed."""
+    """Return the names of all tables in a request; none if it is malformed or PartiQL."""
     return [table_name(name) for name in _names(request) if isinstance(name, str)]
 
 
 def table_name(name: str) -> str:
-    """Return the name in a table's ARN, which DynamoDB takes in place of a name."""
+    """Return the table's name in an ARN, which DynamoDB accepts in place of a name."""
     return name.rpartition(":table/")[2]
 
 
@@ -211,7 +211,7 @@ def _names(node: object) -> list[object]:
 
 
 def _throttled(throttles: Sequence[Throttle], arn: Arn) -> Reply:
-    """Return the exception that the first throttle causes, with the reasons of all."""
+    """Return the exception of the first throttle, with the reasons of all."""
     first = throttles[0]
     reasons = dict.fromkeys((str(each.reason), arn(each)) for each in throttles)
     listed = [{"reason": reason, "resource": resource} for reason, resource in reasons]

@@ -47,9 +47,7 @@ def test_an_on_demand_description_keeps_its_maximum_and_drops_provisioned_zeros(
     summary = {"BillingMode": None, "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}
     found = TableSettings.from_description(DESCRIBED | summary)
     assert not found.provisioned
-    assert found.throughput == ThroughputSettings(
-        max_write=5, warm_write=4_000, warm_read=12_000
-    )
+    assert found.throughput == ThroughputSettings(max_write=5, warm_write=4_000, warm_read=12_000)
     lifted = DESCRIBED | summary | {"OnDemandThroughput": {"MaxWriteRequestUnits": -1}}
     assert TableSettings.from_description(lifted).throughput.max_write is None
 

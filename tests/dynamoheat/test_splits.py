@@ -34,7 +34,11 @@ def run(
 
 
 def whys(heat: Heat, index: str | None = None) -> list[str]:
-    return [split.trigger for split in heat.resource(TABLE, index).splits if split.trigger != "throughput"]
+    return [
+        split.trigger
+        for split in heat.resource(TABLE, index).splits
+        if split.trigger != "throughput"
+    ]
 
 
 def low_keys() -> list[str]:

@@ -1,4 +1,7 @@
-"""Drawings"""
+"""Six designs of DynamoDB side by side: where the heat was, and what was throttled.
+
+Figures have one style, and equal runs give files of equal bytes.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -165,7 +168,7 @@ def _heat_map(run: GenerationRun, axes: Axes) -> None:
 
 
 def _throttling(rows: list[list[PhaseTally]]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield rows and samples, from and to, over which one partition throttled without a break."""
+    """Yield the rows and samples, from and to, over which one partition throttled without a break."""
     seen: dict[tuple[int, int], list[int]] = {}
     for now in range(len(rows[0])):
         for _, same in groupby(range(len(rows)), key=lambda row: id(rows[row][now])):
@@ -214,7 +217,7 @@ def _minute(sample: int) -> float:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the common style."""
+    """Draw in the common style within the block."""
     look = mpl.rc_context(
         {
             "axes.edgecolor": PALE,
@@ -240,14 +243,14 @@ def styled() -> Iterator[None]:
 
 
 def save(figure: Figure, path: Path, runs: Sequence[GenerationRun], title: str) -> None:
-    """Write an SVG that names what it was drawn from, and no date."""
+    """Write an SVG with the fingerprint of its runs, and no date."""
     metadata = {"Date": None, "Creator": None, "Title": title, "Identifier": fingerprint(runs)}
     with styled():
         figure.savefig(path, format="svg", metadata=metadata)
 
 
 def fingerprint(runs: Sequence[GenerationRun]) -> str:
-    """Return a short hash of all that figures of these runs show."""
+    """Return a short hash of the data that figures of these runs show."""
     digest = sha256()
     for run in runs:
         for row in run.by_partition():

@@ -1,4 +1,4 @@
-"""`python -m dynamoheat.studies.generations`: one skewed workload on each generation of DynamoDB's design."""
+"""Run one skewed workload on each generation of DynamoDB's design, and print a table."""
 
 import argparse
 import sys

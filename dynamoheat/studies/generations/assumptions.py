@@ -1,4 +1,10 @@
-"""Assumptions"""
+"""What every design is given: a new table, requests, and assumptions where the paper is silent.
+
+Each assumption is a field with its default and source, marked as in `dynamoheat.parameters`. ATC22
+is the USENIX ATC 2022 paper "Amazon DynamoDB: a scalable, predictably performant, and fully managed
+NoSQL database service", DG the DynamoDB developer guide. Node tokens are in write units a second; a
+read unit costs as much of them as a partition's limits say.
+"""
 
 from dataclasses import dataclass, field
 
@@ -58,7 +64,7 @@ class DesignAssumptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTable:
-    """A table as it is created: throughput in units a second, and the bytes that it holds already."""
+    """A new table: provisioned units a second, and the bytes that it holds already."""
 
     read: float
     write: float
@@ -68,7 +74,7 @@ class NewTable:
 
 @dataclass(frozen=True, slots=True)
 class ItemRequest:
-    """A request for one item: its key, its capacity units, and the router that it came through."""
+    """A request for one item: its key, its capacity units, and the router it comes through."""
 
     key: str
     sort: str

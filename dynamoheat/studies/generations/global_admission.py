@@ -1,4 +1,13 @@
-"""GAC"""
+"""The designs from global admission control on: `dynamoheat.Heat` behind request routers.
+
+ATC22 section 4.2: a central bucket tracks what the table consumes. A router spends its own tokens,
+and asks for more when they are spent or expired; the centre gives each router a share by the
+consumption it reported. Partitions keep only their own limits, so any of them may burst at once.
+
+Today's DynamoDB is `dynamoheat.Heat` alone. The designs before it are the same model without splits
+for heat, and with provisioned throughput spent through routers. On demand, the model's one bucket
+stands for all routers.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -33,11 +42,11 @@ class _Router:
 
 
 class GlobalAdmission:
-    """Routers in front of one table's bucket of throughput.
+    """Request routers in front of one table's bucket of throughput.
 
-    The bucket pays when a request is admitted, not when tokens are handed out; what is handed out
-    and not yet expired is kept back for its router. So all routers together never admit more than
-    it holds, and nothing is lost with tokens that expire.
+    The bucket pays when a request is admitted, not when tokens are handed out. Tokens handed out
+    and not yet expired are reserved for their router. So all routers together never admit more than
+    the bucket holds, and nothing is lost with tokens that expire.
     """
 
     def __init__(self, centre: TokenBucket, assumed: DesignAssumptions) -> None:
@@ -46,7 +55,7 @@ class GlobalAdmission:
         self._routers = [_Router() for _ in range(assumed.routers)]
 
     def may_admit(self, router: int, units: float, now: float) -> bool:
-        """Say whether a router has tokens for a request, having asked for more if it must."""
+        """Return whether a router has tokens for a request, after asking for more if it must."""
         local = self._routers[router % len(self._routers)]
         local.requested += units
         if local.valid_tokens(now) < units and now >= local.next_request_at:
@@ -54,10 +63,7 @@ class GlobalAdmission:
         return local.valid_tokens(now) >= units
 
     def spend(self, router: int, units: float) -> None:
-        """Take the tokens of a request that its partition admitted too.
-
-        The centre's are taken elsewhere.
-        """
+        """Spend a router's tokens on a request that its partition admitted; the bucket pays elsewhere."""
         self._routers[router % len(self._routers)].tokens -= units
 
     def outstanding_tokens(self, now: float) -> float:
@@ -87,7 +93,7 @@ class GlobalAdmission:
 
 
 class HeatTable:
-    """One table in a `Heat`. `splits` and `on_demand` are what the last two designs added."""
+    """One table in a `Heat`; `splits` and `on_demand` switch on what the last two designs added."""
 
     def __init__(
         self,

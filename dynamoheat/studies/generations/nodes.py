@@ -1,9 +1,8 @@
-"""Storage nodes, the replicas they host, and the bucket that keeps co-resident partitions apart.
+"""Storage nodes, the replicas they host, and the buckets that isolate partitions on one node.
 
-ATC22 section 4.1.1: a partition bursts only on what its node has left. A write is done by the whole
-replication group, so all its nodes must have tokens; a read is done by one, so any will do. What is
-allocated to a partition is never refused for its neighbours' sake, and placement sees to it that a
-node's allocations fit its capacity.
+ATC22 section 4.1.1: a partition bursts only on what its node has left. A write needs tokens of all
+nodes of its replication group, a read of any one. What is allocated to a partition is never refused
+for its neighbours' sake: placement sees to it that allocations fit a node's capacity.
 """
 
 from collections.abc import Sequence
@@ -49,7 +48,7 @@ ReplicationGroup = tuple[StorageNode, ...]
 
 
 def has_room_to_write(group: ReplicationGroup, tokens: float, now: float) -> bool:
-    """Say whether every node of the group has tokens for a burst."""
+    """Return whether every node of the group has tokens for a burst."""
     return all(node.bucket.fill(now) >= tokens for node in group)
 
 
@@ -60,7 +59,7 @@ def find_free_reader(group: ReplicationGroup, tokens: float, now: float) -> Stor
 
 
 def spend(nodes: Sequence[StorageNode], tokens: float, now: float) -> None:
-    """Take tokens whether or not they are there: what is allocated comes first, bursts wait."""
+    """Take tokens, by debt if need be: allocated throughput is served first, bursts wait."""
     for node in nodes:
         node.bucket.fill(now)
         node.bucket.tokens -= tokens
@@ -85,7 +84,10 @@ class NodeFleet:
         )
 
     def place(self, tokens: float) -> ReplicationGroup:
-        """Allocate a new partition's tokens a second in each zone: the first node with room, else the roomiest."""
+        """Allocate a new partition's tokens a second on one node of each zone.
+
+        It is the first node with room, or else the one with the most room.
+        """
         group = tuple(
             next((node for node in zone if node.free_rate >= tokens), max(zone, key=_room))
             for zone in self.zones
@@ -96,9 +98,10 @@ class NodeFleet:
     def make_room(
         self, group: ReplicationGroup, granted: float, more: float
     ) -> tuple[ReplicationGroup, float]:
-        """Allocate up to `more` tokens a second beside `granted`, moving replicas whose node has no room.
+        """Allocate up to `more` tokens a second, moving replicas whose node has no room.
 
-        Returns the group as it is then, and what of `more` there was room for on all its nodes.
+        The partition has `granted` already. Return the group after moves, and what of `more` all
+        its nodes had room for.
         """
         if more <= 0:
             reserve(group, more)

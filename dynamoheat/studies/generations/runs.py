@@ -1,4 +1,4 @@
-"""Runs"""
+"""Run a workload on each design, count by phase and by partition, and report the figures."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 SAMPLE_SECONDS: Final = 60.0
-"""How often a run's rates are noted."""
+"""Length of a sample."""
 
 
 REPORTED_PHASES: Final = (
@@ -34,7 +34,7 @@ REPORTED_PHASES: Final = (
     "above provisioned",
     "one time series",
 )
-"""The phases that are told apart; calm ones throttle nowhere."""
+"""The phases in the report; calm ones throttle nowhere."""
 
 
 EXPLANATIONS: Final = {
@@ -88,7 +88,7 @@ class PhaseTally:
 
 @dataclass(slots=True)
 class PartitionSample:
-    """A minute from `at` on: units in all, and of each partition, by its first position."""
+    """The units of one minute from `at` on: in all, and by the first position of each partition."""
 
     at: float
     tally: PhaseTally
@@ -102,7 +102,7 @@ class PartitionSample:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRun:
-    """What a generation made of a workload."""
+    """The figures of one design's run of a workload."""
 
     generation: Generation
     workload: Workload
@@ -134,9 +134,9 @@ class GenerationRun:
         return len(self.samples[0].partitions), len(self.samples[-1].partitions)
 
     def by_partition(self) -> list[list[PhaseTally]]:
-        """Return a row of tallies, one a sample, for each partition that there was at the end.
+        """Return a row of tallies, one a sample, for each partition at the end of the run.
 
-        Before a split, both rows show the parent's: the same object.
+        Before a split, the rows of both children hold the same object: the parent's tally.
         """
         rows = sorted(self.samples[-1].partitions)
         return [[sample.tally_at(low) for sample in self.samples] for low in rows]

@@ -1,4 +1,16 @@
-"""Storage"""
+"""The designs before global admission: storage nodes admit by each partition's allocation.
+
+    put ─▶ partition's limit ─▶ allocated tokens ─▶ saved tokens, if all its nodes have some ─▶ refused
+                                shares, boosts      bursting
+
+Equal division (ATC22 section 4): 3,200 WCU make four partitions of 800; raised to 3,600 they have
+900 each; raised to 6,000 they split into eight of 750. Splits for size halve the parent's
+allocation: the more a table stores, the less each partition may do.
+
+Bursting (section 4.1.1): a partition has a second bucket, of what it left unused for up to 300
+seconds. Adaptive capacity (section 4.1.2): where a table throttles although its throughput is not
+exceeded, a proportional controller raises the allocation of throttled partitions.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +51,7 @@ class EqualShares:
 def initial_partitions(
     read: float, write: float, stored_bytes: float = 0.0, limits: ModelParameters | None = None
 ) -> int:
-    """Return the partitions of a new table: enough for its throughput and for its data, whichever is more.
+    """Return how many partitions a new table has: enough for its throughput and for its data.
 
     `max(ceil(RCU/3000 + WCU/1000), ceil(GB/10))`, the rule that AWS taught until 2017; at least
     one.
@@ -53,7 +65,7 @@ def initial_partitions(
 def partitions_after(
     count: int, read: float, write: float, limits: ModelParameters | None = None
 ) -> int:
-    """Return how many partitions `count` become under new throughput: all split until it fits, none merge."""
+    """Return how many partitions `count` become: all split until the throughput fits, none merge."""
     needed = initial_partitions(read, write, limits=limits)
     while count < needed:
         count *= 2
@@ -66,10 +78,10 @@ def equal_shares(read: float, write: float, count: int) -> EqualShares:
 
 
 class PartitionAllowance:
-    """One partition's tokens for reads or for writes; units a second and seconds.
+    """One partition's tokens for reads or for writes.
 
-    `share` is its part of the table's throughput, `boost` what adaptive capacity adds.
-    `burst_seconds` 0 saves nothing. Callers `fill` before they look.
+    `share` is its part of the table's throughput in units a second, `boost` what adaptive capacity
+    adds. `burst_seconds` 0 saves nothing. Callers `fill` before they look.
     """
 
     __slots__ = ("allocated", "boost", "burst_seconds", "saved", "share")
@@ -105,7 +117,7 @@ class PartitionAllowance:
         self.saved.resize(0.0, share * self.burst_seconds, now)
 
     def split(self, now: float) -> "PartitionAllowance":
-        """Return what each child gets when the partition splits for size: half of everything."""
+        """Return the allowance of each child when the partition splits for size: half of everything."""
         self.fill(now)
         child = PartitionAllowance(self.share / 2, self.burst_seconds, now)
         child.update(self.share / 2, self.boost / 2, now)
@@ -116,7 +128,7 @@ class PartitionAllowance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionDemand:
-    """What one partition was asked for in a period, units a second."""
+    """Units a second that one partition was asked for in a period."""
 
     consumed: float
     throttled: float
@@ -225,7 +237,7 @@ class StorageTable:
         return admitted
 
     def provision(self, read: float, write: float, now: float) -> None:
-        """Take UpdateTable's new throughput: split all partitions until it fits, divide it equally."""
+        """Apply new throughput: split all partitions until it fits, and divide it equally."""
         self._read, self._write = read, write
         wanted = partitions_after(len(self.partitions), read, write, self._limits)
         while len(self.partitions) < wanted:
@@ -237,7 +249,7 @@ class StorageTable:
             hosted.read.allowance.update(shares.read, 0.0, now)
 
     def advance(self, now: float) -> None:
-        """Split what has grown too large, and let adaptive capacity look, once a period."""
+        """Split partitions that are too large, and adapt boosts, once a period."""
         if now < self._next_adaptation:
             return
         self._next_adaptation += self._assumptions.adaptive_period_seconds
@@ -250,7 +262,7 @@ class StorageTable:
             self._reset_counts(write)
 
     def granted_rates(self, *, write: bool) -> list[float]:
-        """Return what each partition may consume steadily, units a second, in order of the keys."""
+        """Return the allocated units a second of each partition, in order of the keys."""
         return [self._hosted[part].side(write).allowance.granted_rate for part in self.partitions]
 
     def saved_units(self, *, write: bool) -> list[float]:
@@ -317,7 +329,7 @@ class StorageTable:
         )
 
     def _boost(self, hosted: _Hosted, boost: float, now: float, *, write: bool) -> None:
-        """Change a boost, as far as nodes have room for it; replicas move to where it is."""
+        """Change a boost, as far as nodes have room for it. Replicas move to nodes with room."""
         allowance = hosted.side(write).allowance
         more = self._tokens(boost - allowance.boost, write=write)
         held = hosted.write.allowance.granted_rate + self._tokens(

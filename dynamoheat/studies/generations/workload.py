@@ -1,7 +1,7 @@
-"""The one skewed workload that all generations are shown on: phases of even and of hot traffic.
+"""The skewed workload on which all designs run: phases of even and of hot traffic.
 
-Each phase is there for what one design cured, or for what none did. It is offered at its rate
-whatever is refused: nothing is retried.
+Each phase shows what one design cured, or what none did. It is offered at its rate whatever is
+throttled: nothing is retried.
 """
 
 from collections.abc import Callable, Iterator

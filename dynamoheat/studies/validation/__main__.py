@@ -1,4 +1,4 @@
-"""Commands: `python -m dynamoheat.studies.validation`, and with `--sensitivity` the same over the unknown parameters."""
+"""Replay published measurements of DynamoDB, or vary each unknown parameter."""
 
 import argparse
 import sys

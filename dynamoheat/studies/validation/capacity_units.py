@@ -1,4 +1,4 @@
-"""What requests and items cost: the guide's examples, through the model's own admission and settlement."""
+"""Published costs of requests and items: the guide's examples, through admission and settlement."""
 
 from typing import Any, Final
 

@@ -1,4 +1,10 @@
-"""Case"""
+"""A published case, and one trial of it: the model's parameters at a scale, and a seed.
+
+Cases are written in published units: a partition serves 1,000 writes a second, a minute has 60
+seconds. A trial turns them into the model's. With `limit_scale` 0.02 every limit and every offered
+rate is a fiftieth, so ten minutes of 9,000 reads a second are 108,000 reads. With `time_scale` 20
+every duration is a twentieth, the depths of token buckets included.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -78,7 +84,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFigure:
-    """One published figure: what it is of, what was published, and the range that the model may give."""
+    """One published figure, and the range that the model's figure must be in."""
 
     name: str
     published: str
@@ -88,22 +94,22 @@ class ExpectedFigure:
 
     @classmethod
     def near(cls, what: str, value: float, share: float, published: str = "") -> Self:
-        """Return a figure that may be off by a share of itself."""
+        """Return a figure that may differ by a share of itself."""
         least, most = value * (1 - share), value * (1 + share)
         return cls(what, published or f"{value:,g}", f"±{share:.0%}", least, most)
 
     @classmethod
     def exactly(cls, what: str, value: float) -> Self:
-        """Return a figure that must come out as it is."""
+        """Return a figure that must match."""
         return cls(what, f"{value:,g}", "exact", value, value)
 
     @classmethod
     def without_tolerance(cls, what: str, published: str) -> Self:
-        """Return a figure that was published without saying how far it may be off: shown, never out."""
+        """Return a figure that was published without a tolerance: reported, never out of range."""
         return cls(what, published, "not given")
 
     def is_met_by(self, figure: float) -> bool:
-        """Say whether the model's figure is within the tolerance."""
+        """Return whether the model's figure is within the tolerance."""
         if self.min_value == self.max_value:
             return isclose(figure, self.min_value, rel_tol=1e-9)
         return self.min_value <= figure <= self.max_value
@@ -113,8 +119,8 @@ class ExpectedFigure:
 class PublishedCase:
     """A published case. `run` gives the model's figures of one trial, in the order of `expected`.
 
-    `limits` and `time` scale a case that would take hours: see `Trial`. A case in which chance
-    decides has `seeds` trials. With the limits at `quick` it takes a second or two.
+    `limit_scale` and `time_scale` shorten cases that would take hours: see `Trial`. A case in which
+    chance decides has `seeds` trials. With limits at `quick_limits` it takes a second or two.
     """
 
     number: str

@@ -1,4 +1,4 @@
-"""What was published of DynamoDB's earlier designs, on `dynamoheat.studies.generations`."""
+"""Published figures of DynamoDB's earlier designs, on `dynamoheat.studies.generations`."""
 
 from functools import partial
 from typing import Final

@@ -1,4 +1,4 @@
-"""How splits for heat raise what hot keys take, over tens of minutes."""
+"""Published measurements of splits for heat: what hot keys get over tens of minutes."""
 
 from collections.abc import Iterable, Iterator
 from random import Random

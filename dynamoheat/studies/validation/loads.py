@@ -1,4 +1,4 @@
-"""Traffic in virtual time, in published units: open loads at a rate, and clients that wait for answers."""
+"""Traffic in virtual time and published units: open loads at a rate, and clients that wait."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _BATCH: Final = 25
 
 @dataclass(frozen=True, slots=True)
 class LoadFlow:
-    """What went through in a slot of time, and what was refused, in units (or attempts) a second."""
+    """Units (or attempts) a second that were accepted and refused in a slot of time."""
 
     accepted: float
     refused: float
@@ -122,9 +122,9 @@ def run_clients(  # noqa: PLR0913  # one load's whole description
     start: float = 0.0,
     slot: float = 60.0,
 ) -> list[LoadFlow]:
-    """Let clients write for a while and return what they got through, slot by slot.
+    """Let clients write for a while and return the rates, slot by slot.
 
-    Threads and rates are scaled with the limits, never their latency.
+    Threads and rates are scaled with the limits, latency never is.
     """
     pool = _Pool(heat, items, who, trial.limit_scale, start / trial.time_scale)
     return [
@@ -134,7 +134,7 @@ def run_clients(  # noqa: PLR0913  # one load's whole description
 
 
 class _Pool:
-    """The items that clients are at: all are sent at once, a latency apart; refused ones stay."""
+    """The items that clients send: all at once, a latency apart. Throttled ones stay."""
 
     def __init__(
         self, heat: Heat, new: Iterator[Item], who: Clients, limits: float, start: float
@@ -152,7 +152,7 @@ class _Pool:
         self._now = start
 
     def run_until(self, end: float) -> LoadFlow:
-        """Go on until a time of the model's and return the rates meanwhile."""
+        """Run until a time of the model's clock, and return the rates meanwhile."""
         began = self._now
         accepted = refused = 0
         while self._now < end:

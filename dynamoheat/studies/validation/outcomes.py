@@ -1,4 +1,4 @@
-"""Outcomes"""
+"""Run cases in processes, a seed a job, and report published and modelled figures side by side."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -15,7 +15,7 @@ __all__ = ["CaseOutcome", "ValidationJob", "number_text", "report", "run_jobs"]
 
 @dataclass(frozen=True, slots=True)
 class ValidationJob:
-    """A case to run with some parameters and with so many seeds."""
+    """A case to run with some parameters and a number of seeds."""
 
     case: PublishedCase
     parameters: ModelParameters
@@ -24,7 +24,7 @@ class ValidationJob:
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What the model gave for a case: the figures of each seed, in the order of `case.expected`."""
+    """The model's figures of a case for each seed, in the order of `case.expected`."""
 
     case: PublishedCase
     figures: tuple[Figures, ...]
@@ -34,7 +34,7 @@ class CaseOutcome:
         return median(figures[at] for figures in self.figures)
 
     def extremes(self, at: int) -> tuple[float, float]:
-        """Return the least and the greatest of a figure."""
+        """Return the smallest and the largest of a figure."""
         found = [figures[at] for figures in self.figures]
         return min(found), max(found)
 
@@ -54,7 +54,7 @@ def run_jobs(
     processes: int,
     track: Callable[[Iterable[None], int], Iterable[None]],
 ) -> list[CaseOutcome]:
-    """Run jobs and return their outcomes in order. `track` is handed one None a finished run."""
+    """Run jobs and return their outcomes in order. `track` receives one None a finished run."""
     with ProcessPoolExecutor(processes) as pool:
         runs = [
             [pool.submit(_figures, job.case, job.parameters, seed) for seed in range(job.seeds)]
@@ -80,7 +80,7 @@ def _figures(case: PublishedCase, parameters: ModelParameters, seed: int) -> Fig
 
 
 def report(found: Iterable[CaseOutcome]) -> Table:
-    """Return the table: a heading a case, a row a figure."""
+    """Return a table with a heading a case and a row a figure."""
     table = Table(box=None, pad_edge=False, header_style="")
     for column in ("case", "figure", "published", "tolerance", "model", "seeds", ""):
         table.add_column(column, no_wrap=column != "figure")
@@ -107,13 +107,13 @@ def _row(outcome: CaseOutcome, at: int) -> tuple[str, ...]:
 
 
 def _shown(outcome: CaseOutcome, at: int) -> str:
-    """Return a figure: the median and, where they differ, the least and the greatest of the seeds."""
+    """Return a figure's median and, if they differ, its smallest and largest of the seeds."""
     least, most = (number_text(figure) for figure in outcome.extremes(at))
     middle = number_text(outcome.median(at))
     return middle if least == most else f"{middle} ({least} to {most})"
 
 
 def number_text(figure: float) -> str:
-    """Return a figure to read: whole from 100 up, else with a decimal where it has one."""
+    """Return a figure as text: whole from 100 up, else with a decimal if it has one."""
     rounded = round(figure, 0 if abs(figure) >= 100 else 1)
     return f"{rounded:,.0f}" if rounded == int(rounded) else f"{rounded:,.1f}"

@@ -1,4 +1,4 @@
-"""How outcomes react to the parameters that nobody outside AWS knows: each halved and doubled."""
+"""How figures react to unknown parameters: each halved and doubled."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -24,7 +24,7 @@ _COLUMNS: Final = (  # case, figure, heading
 
 @dataclass(frozen=True, slots=True)
 class ParameterVariant:
-    """The defaults but for one assumption."""
+    """The default parameters with some changed."""
 
     name: str
     changes: dict[str, Any] = field(default_factory=dict)

@@ -94,7 +94,9 @@ def test_what_is_offered_is_accepted_or_throttled_or_waits(
             assert tally.offered == pytest.approx(tally.accepted + tally.total_throttled)
             new = rates.get(traffic, 0.0) * heat.step
             assert tally.offered == pytest.approx(new + waited.get(traffic, 0.0))
-            assert heat.waiting_units(traffic) == pytest.approx(tally.total_throttled if traffic.is_retried else 0)
+            assert heat.waiting_units(traffic) == pytest.approx(
+                tally.total_throttled if traffic.is_retried else 0
+            )
             waited[traffic] = heat.waiting_units(traffic)
 
 

@@ -59,7 +59,9 @@ def test_what_waits_for_a_table_that_is_deleted_is_lost() -> None:
     entries = Writes(TABLE, HOT.keys, {INDEX: IndexEntries(HOT.keys)}, is_retried=True)
     heat.offer({writes: 50_000.0, reads: 50_000.0, entries: 50_000.0})
     heat.update_table(settings())
-    assert heat.waiting_units(writes) > heat.waiting_units(reads) == heat.waiting_units(entries) == 0
+    assert (
+        heat.waiting_units(writes) > heat.waiting_units(reads) == heat.waiting_units(entries) == 0
+    )
     heat.create_table(settings())
     assert heat.waiting_units(writes) == 0
     heat.offer({})

@@ -97,7 +97,11 @@ def test_a_key_is_where_the_event_mode_has_it() -> None:
 
 @pytest.mark.parametrize(
     ("sorts", "left"),
-    [(SortKeyPattern.SPREAD, 0.3), (SortKeyPattern.ASCENDING, None), (SortKeyPattern.SINGLE_ITEM, None)],
+    [
+        (SortKeyPattern.SPREAD, 0.3),
+        (SortKeyPattern.ASCENDING, None),
+        (SortKeyPattern.SINGLE_ITEM, None),
+    ],
 )
 def test_only_spread_sort_keys_are_divided_by_a_cut_inside_their_key(
     sorts: SortKeyPattern, left: float | None
