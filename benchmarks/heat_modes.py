@@ -87,8 +87,9 @@ def _fast(console: Console) -> None:
             taken = time.perf_counter() - start
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             console.print(
-                f"{seconds // _HOUR:2} h of 10,000 writes/s on 40 partitions, {name}, steps of {step:g} s: "
-                f"{taken:.1f} s, peak {peak:.0f} MB; {figures.accepted:,} accepted, {figures.refused:,} throttled, "
+                f"{seconds // _HOUR:2} h of 10,000 writes/s on 40 partitions, {name}, "
+                f"steps of {step:g} s: {taken:.1f} s, peak {peak:.0f} MB; "
+                f"{figures.accepted:,} accepted, {figures.refused:,} throttled, "
                 f"{len(figures.splits)} splits"
             )
 

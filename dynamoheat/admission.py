@@ -189,7 +189,7 @@ class AdmissionController:
         for partition, units in short:
             owner: Resource = partition.owner
             if owner.index is None:
-                partition.throttled_items += whole  # a batch is cost again item by item
+                partition.throttled_items += whole  # a batch is tried again item by item
                 return owner.throttle(ThrottleCause.KEY_RANGE, write=True)
             lacks[owner] = lacks.get(owner, 0.0) + _lack(partition.write, units, whole=whole)
         return self._back_pressure(totals, lacks, indexes, now, whole=whole)
@@ -227,8 +227,8 @@ class AdmissionController:
                 if owed + _lack(limit.bucket, units, whole=whole) > after:
                     cause, after = limit.cause, owed + _lack(limit.bucket, units, whole=whole)
         if before > 0:
-            after = max(after, before + 1.0)  # no room for any update: no write at all
-        # A batch passes at once only if there was room for every item of it in whatever order.
+            after = max(after, before + 1.0)  # no room for any update: refuse all writes
+        # A batch is admitted at once only if its items would be in any order.
         return (
             cause if after > (self._buffer_units if whole else self._buffer_units - 1.0) else None
         )

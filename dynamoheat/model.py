@@ -210,7 +210,7 @@ class Heat:
         target, _, _, key, sort, _ = charges[0]
         if (
             target.resource is resource and key != SCAN
-        ):  # insights don't count what an index held up
+        ):  # insights do not count what an index's buffer refused
             resource.insights.count_throttled(key, None if sort is None else str(sort), now)
 
     def _apply_correction(

@@ -59,7 +59,7 @@ class ModelParameters:
     split_detection_seconds: float = 300.0
     """How long a partition must be hot without a break before its split begins. [U]"""
     min_split_seconds: float = 300.0
-    """Minimum time that a split for heat takes once begun. It ends even if the traffic stops. [U]"""
+    """Minimum time that a split for heat takes once begun, even if the traffic stops. [U]"""
     max_split_seconds: float = 480.0
     """Maximum such time; each split draws evenly between the two. [U]"""
     max_concurrent_splits: int = 1_000_000

@@ -31,7 +31,7 @@ HASHES: Final = 1 << 64
 _CACHED_KEYS: Final = 100_000
 
 
-_OBSERVED_A_WINDOW: Final = 64  # keys, of a partition's writes at its limit
+_OBSERVED_A_WINDOW: Final = 64  # positions, for writes at the partition's limit
 
 
 _MOST: Final = 512
@@ -76,9 +76,7 @@ class TrafficSample:
     def __init__(self, stride: float) -> None:
         self.positions: list[Where] = []  # oldest first
         self.stride = self._min_stride = stride  # units from one kept position to the next
-        self.pending_units = (
-            0.0  # units since the last one; callers look when it reaches the stride
-        )
+        self.pending_units = 0.0  # units since the last position; callers add one at the stride
 
     def add(self, place: Where) -> None:
         """Record a position."""
@@ -166,7 +164,7 @@ class Partition:
         self.write = TokenBucket(wcu, wcu * seconds, wcu * seconds, now)
         self.read = TokenBucket(rcu, rcu * seconds, rcu * seconds, now)
         self.bytes = 0.0
-        self.write_units = 0.0  # consumed since the last heat window
+        self.write_units = 0.0  # since the last heat window
         self.tokens_read = 0.0
         self.consumed_write = 0.0  # ever, up to the last heat window
         self.consumed_read = 0.0  # ever
@@ -174,9 +172,9 @@ class Partition:
         per_window = wcu * limits.heat_window_seconds
         self.traffic_sample = TrafficSample(max(1.0, per_window / _OBSERVED_A_WINDOW))
         self.hot_since: float | None = None
-        self.split_at: float | None = None  # a split for heat is under way
+        self.split_at: float | None = None  # a split for heat is in progress
         self.is_unsplittable = False  # the last attempt found no useful cut
-        self.is_split = False  # it was split: look the key up again
+        self.is_split = False  # look the key up again
         self.children: tuple[Partition, ...] = ()
 
     def inherit(self, parent: "Partition", share: float) -> None:

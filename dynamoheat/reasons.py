@@ -54,27 +54,27 @@ def find_reason(cause: ThrottleCause, *, index: bool, write: bool) -> ThrottleRe
 
 _MESSAGES: Final = {
     ThrottleCause.PROVISIONED: (
-        "The level of configured provisioned throughput for the table was exceeded. Consider increasing"
-        " your provisioning level with the UpdateTable API."
+        "The level of configured provisioned throughput for the table was exceeded. Consider"
+        " increasing your provisioning level with the UpdateTable API."
     ),
     ThrottleCause.KEY_RANGE: (
         "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically"
-        " scaling your table or index so please try again shortly. If exceptions persist, check if you"
-        " have a hot key: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
+        " scaling your table or index so please try again shortly. If exceptions persist, check"
+        " if you have a hot key: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
         "bp-partition-key-design.html"
     ),
     ThrottleCause.MAXIMUM: (
         "Throughput exceeds the maximum OnDemandThroughput configured on table or index."
     ),
     ThrottleCause.ACCOUNT: (
-        "Throughput exceeds the current throughput limit for your account. Please contact AWS Support"
-        " to request a limit increase."
+        "Throughput exceeds the current throughput limit for your account. Please contact AWS"
+        " Support to request a limit increase."
     ),
 }
 _INDEX_MESSAGE: Final = (
-    "The level of configured provisioned throughput for one or more global secondary indexes of the table"
-    " was exceeded. Consider increasing your provisioning level for the under-provisioned global"
-    " secondary indexes with the UpdateTable API."
+    "The level of configured provisioned throughput for one or more global secondary indexes of the"
+    " table was exceeded. Consider increasing your provisioning level for the under-provisioned"
+    " global secondary indexes with the UpdateTable API."
 )
 
 

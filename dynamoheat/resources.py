@@ -64,7 +64,7 @@ class Resource:
         self.splits: list[Split] = []
         self.partitions_in_debt: dict[
             Partition, None
-        ] = {}  # an index's partitions with waiting updates, in order
+        ] = {}  # an index's partitions with pending updates, in order
         self._window_start = now
 
     def throttle(self, cause: ThrottleCause, *, write: bool) -> Throttle:

@@ -23,7 +23,7 @@ __all__ = [
     "settle_request",
 ]
 
-ALL_TARGETS: Final = "*"  # an target's name where only the sum over all units_by_index is reported
+ALL_TARGETS: Final = "*"  # name of the sum, where table and indexes are not reported apart
 
 
 Request = Mapping[str, Any]
@@ -128,9 +128,7 @@ def _batch_write(
     request: Request, item_charges: RequestCharges, answer: Answer, tables: Tables
 ) -> list[ItemCharges]:
     at = 0
-    undone = bool(
-        answer.get("UnprocessedItems")
-    )  # the engine's own: which, is not worth finding out
+    undone = bool(answer.get("UnprocessedItems"))  # by the engine itself: forget all images
     for name, entries in request["RequestItems"].items():
         table = find_table(name, tables)
         for entry in entries:
@@ -292,7 +290,7 @@ def scale_writes(
     scale = _scale_factors(charged, reported)
     unseen = _unseen(charged, reported)
     if not unseen and all(factor == 1.0 for factor in scale.values()):
-        return list(item_charges)  # the rule, and cheap
+        return list(item_charges)  # the common case, and cheap
     scaled: list[ItemCharges] = []
     for charges in item_charges:
         first = charges[0]

@@ -17,8 +17,10 @@ from typing import Any, Final
 
 __all__ = [
     "EVENTUAL",
+    "READ_UNIT_BYTES",
     "STRONG",
     "TRANSACTIONAL",
+    "WRITE_UNIT_BYTES",
     "Item",
     "attributes_bytes",
     "index_write_units",
@@ -38,6 +40,8 @@ STRONG: Final = 1.0
 
 
 TRANSACTIONAL: Final = 2.0
+READ_UNIT_BYTES: Final = 4096
+WRITE_UNIT_BYTES: Final = 1024
 
 
 Value = Mapping[str, Any]
@@ -58,12 +62,12 @@ def read_units(size: int, consistency: float) -> float:
     Reading nothing costs as much as the smallest item. `consistency` is EVENTUAL, STRONG or
     TRANSACTIONAL.
     """
-    return (-(-size // 4096) or 1) * consistency
+    return (-(-size // READ_UNIT_BYTES) or 1) * consistency
 
 
 def write_units(before: int, after: int = 0) -> float:
     """Return the units of writing an item: by the larger size before and after (0: absent)."""
-    return float(-(-(max(after, before)) // 1024) or 1)
+    return float(-(-(max(after, before)) // WRITE_UNIT_BYTES) or 1)
 
 
 def index_write_units(before: int | None, after: int | None, *, moved: bool) -> float:

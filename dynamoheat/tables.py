@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any
 
 from dynamoheat.consumption import Charge, IndexTarget, ItemCharges
 from dynamoheat.parameters import ModelParameters
@@ -13,6 +13,7 @@ from dynamoheat.resources import Resource
 from dynamoheat.settings import IndexSettings, TableSettings
 from dynamoheat.sizes import (
     EVENTUAL,
+    WRITE_UNIT_BYTES,
     Item,
     attributes_bytes,
     index_write_units,
@@ -24,8 +25,6 @@ from dynamoheat.sizes import (
 )
 
 __all__ = ["ImageCache", "Index", "Table"]
-
-_SMALL: Final = 1024
 
 
 Identity = tuple[str, Any]
@@ -166,7 +165,7 @@ class Table:
                 item_charges.append(self.charge_write(old or None, item))
                 continue
             size = item_bytes(item)
-            units = 1.0 if size <= _SMALL else write_units(size)
+            units = 1.0 if size <= WRITE_UNIT_BYTES else write_units(size)
             charges: list[Charge] = [
                 (target, cached(key) or partitions.find(key, sort), units, key, sort, size)
             ]
@@ -229,7 +228,7 @@ class Table:
         if index.sort_name != self.sort_name:
             sort = None if index.sort_name is None else sortable_value(item[index.sort_name])
         partition = index.partitions.cache.get(key) or index.partitions.find(key, sort)
-        units = 1.0 if size <= _SMALL else write_units(size)
+        units = 1.0 if size <= WRITE_UNIT_BYTES else write_units(size)
         return (index.target, partition, units, key, sort, size)
 
     def _index_charges(

@@ -1,4 +1,4 @@
-"""One workload in either mode, and what it came to."""
+"""One workload in either mode, and its figures."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -102,7 +102,7 @@ def _at_random_times(
 
 
 def _send(heat: Heat, items: list[Item], now: float, *, reads: bool) -> list[Item]:
-    """Send a batch and return what was throttled."""
+    """Send a batch and return its throttled items."""
     asked: Any = {"Keys": items} if reads else [{"PutRequest": {"Item": item}} for item in items]
     operation = "BatchGetItem" if reads else "BatchWriteItem"
     verdicts = heat.admit(operation, {"RequestItems": {TABLE: asked}}, now).verdicts

@@ -1,4 +1,4 @@
-"""The workloads on which the two modes are compared: uniform, skewed, hot, growing, bursting, held back."""
+"""Workloads on which both modes are compared: uniform, skewed, hot, growing, bursting."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -17,7 +17,7 @@ Rate = Callable[[float], float]
 
 
 def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
-    """Return the workloads for a table of up to 40 partitions, at rates relative to a partition's limit."""
+    """Return the workloads for up to 40 partitions, at rates relative to a partition's limit."""
     unit = limits.partition_wcu
     minute = 60 / limits.time_scale
 
@@ -40,7 +40,7 @@ def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
         workload("uniform keys", wide, _steady(10 * unit)),
         workload(
             "uniform keys, too many",
-            table(warm_write=40 * unit, maximum_write=6 * unit),
+            table(warm_write=40 * unit, max_write=6 * unit),
             _steady(9 * unit),
         ),
         workload("Zipf", wide, _steady(10.6 * unit, ZIPF)),

@@ -33,16 +33,16 @@ _CLOSE: Final = 1e-9  # of the scale
 class AdmissionVerdict:
     """What is admitted: of each partition's units, the lesser of `admitted_share` and its cap."""
 
-    partition_throttle: Throttle  # what a partition refuses
-    caps: Amounts = field(default_factory=dict)  # shares; of partitions that can't take all
+    partition_throttle: Throttle  # of a partition at its cap
+    caps: Amounts = field(
+        default_factory=dict
+    )  # shares of the units that overloaded partitions serve
     admitted_share: float = 1.0
-    table_throttle: Throttle | None = None  # what refuses the rest
-    is_index_limited: bool = (
-        False  # whether that comes after the partitions, as an index's buffer does
-    )
+    table_throttle: Throttle | None = None  # the table's or index's, for the rest
+    is_index_limited: bool = False  # an index's buffer is checked after the partitions
 
     def shares_at_cap(self, cap: float) -> tuple[float, float, float]:
-        """Return the shares that are admitted, refused by a partition's cap, and refused by the table."""
+        """Return the shares admitted, refused by a partition's cap and refused by the table."""
         if not self.is_index_limited:
             accepted = min(self.admitted_share, cap)
             return accepted, self.admitted_share - accepted, 1 - self.admitted_share

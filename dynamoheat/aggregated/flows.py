@@ -95,8 +95,8 @@ class IndexBranch:
 
     resource: Resource
     route: KeyRoute
-    units_per_table_unit: float  # for each unit of the table
-    bytes_per_unit: float  # bytes, for each unit of the index
+    units_per_table_unit: float
+    bytes_per_unit: float  # growth, for each unit of the index
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +105,7 @@ class FlowRefusal:
 
     throttle: Throttle
     amounts: Amounts
-    is_by_partition: bool  # by each itself, or by what all have in common
+    is_by_partition: bool  # else by a limit of the whole table
 
     @property
     def units(self) -> float:
@@ -120,8 +120,8 @@ class TrafficFlow:
     traffic: Traffic
     route: KeyRoute
     offered_units: Amounts
-    retried_units: float  # of `asked`, what was throttled before
-    extra_per_unit: float  # for each unit: bytes of growth of a write, tokens of a read
+    retried_units: float  # of `offered_units`, throttled before
+    extra_per_unit: float  # bytes of growth of a write, tokens of a read
     branches: tuple[IndexBranch, ...] = ()
     admitted_units: Amounts = field(default_factory=dict)
     refusals: list[FlowRefusal] = field(default_factory=list)

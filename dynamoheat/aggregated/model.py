@@ -47,7 +47,7 @@ class AggregatedHeat:
         limits = self._heat.parameters
         self._window_end = start + limits.heat_window_seconds
         self._demand = TrafficDemand()
-        # Chance of its own, so that the model's draws, how long splits take, are the event mode's.
+        # A random source of its own: the model then draws the durations of splits as in event mode.
         chance = Random(seed)  # noqa: S311  # a simulation's, not a secret
         self._table_step = TableStep(limits.index_buffer_seconds * limits.partition_wcu, chance)
 

@@ -13,7 +13,7 @@ __all__ = ["PartitionLoads", "StepOutcome", "StepTally"]
 
 @dataclass(slots=True)
 class StepTally:
-    """Units of a step: `offered` is `accepted` and all that is `throttled` together."""
+    """Units of a step. `offered` is the sum of `accepted` and all that is `throttled`."""
 
     offered: float = 0.0
     accepted: float = 0.0

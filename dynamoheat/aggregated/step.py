@@ -44,7 +44,7 @@ class ConsumedPortion:
     resource: Resource
     route: KeyRoute
     units_by_partition: Amounts
-    extra_per_unit: float  # for each unit: bytes of growth, or tokens of a read
+    extra_per_unit: float  # bytes of growth of a write, tokens of a read
     item_units: float
 
 

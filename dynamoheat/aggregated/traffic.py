@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dynamoheat.aggregated.key_distribution import KeyDistribution
-from dynamoheat.sizes import EVENTUAL, read_units, write_units
+from dynamoheat.sizes import EVENTUAL, READ_UNIT_BYTES, WRITE_UNIT_BYTES, read_units, write_units
 
 __all__ = ["IndexEntries", "Reads", "Traffic", "Writes"]
 
@@ -44,7 +44,7 @@ class Writes(Traffic):
 
     indexes: Mapping[str, IndexEntries] = field(default_factory=dict)
     """Entries by the name of a global index. Other indexes get none."""
-    item_bytes: int = field(default=1024, kw_only=True)
+    item_bytes: int = field(default=WRITE_UNIT_BYTES, kw_only=True)
     """Size of an item, which decides its units."""
     adds_items: bool = field(default=True, kw_only=True)
     """Whether items are new, so that partitions grow and split for size."""
@@ -80,7 +80,7 @@ class Reads(Traffic):
     """A global or local index; `keys` are then the index's."""
     consistency: float = field(default=EVENTUAL, kw_only=True)
     """EVENTUAL, STRONG or TRANSACTIONAL of `dynamoheat.sizes`."""
-    item_bytes: int = field(default=4096, kw_only=True)
+    item_bytes: int = field(default=READ_UNIT_BYTES, kw_only=True)
     """Size of what one request reads, which decides its units."""
 
     @property

@@ -1,8 +1,8 @@
 """The model in front of a DynamoDB engine: an endpoint that throttles as DynamoDB does.
 
     call ─▶ faults ─▶ throttling ─▶ engine      faults      breaks calls on purpose
-                      │  ▲                      throttling  asks the model, divides batches, settles,
-                      ▼  │ now                              answers with DynamoDB's exceptions
+                      │  ▲                      throttling  asks the model, divides batches,
+                      ▼  │ now                              settles, answers as DynamoDB does
                  tables, Heat, clock            tables      tells the model of every table
 
 An engine is anything that speaks DynamoDB's JSON protocol, such as DynamoDB Local. `python -m

@@ -38,7 +38,7 @@ _PASSED_BACK: Final = {
 }
 
 
-_PAUSE: Final = 0.02  # seconds between attempts to connect
+_RETRY_SECONDS: Final = 0.02  # between attempts to connect
 
 
 Headers = Mapping[bytes, bytes]
@@ -137,11 +137,11 @@ class EngineConnectionPool:
                 _, connection = await loop.create_connection(
                     self._new_connection, *self._address, ssl=self._tls
                 )
-            except OSError as error:  # a name that is not known among them
+            except OSError as error:  # an unknown host name included
                 if loop.time() >= deadline:
                     _log.info("no connection to the engine: %s", error)
                     return None
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_RETRY_SECONDS)
             else:
                 return connection
 
@@ -182,7 +182,7 @@ class _Connection(asyncio.Protocol):
             return
         try:
             self._parse(ended=False)
-        except ValueError:  # no HTTP
+        except ValueError:  # not HTTP
             self._transport.abort()
 
     def eof_received(self) -> None:

@@ -85,7 +85,7 @@ class Faults:
     def __init__(
         self, faults: Iterable[Fault], random: Random, sleep: Sleep, refuse: Refuse
     ) -> None:
-        """Take the faults, their source of chance, how to wait, and how to answer a faked throttle."""
+        """Take the faults, a random source, how to wait, and how to answer a fake throttle."""
         self.injected: Counter[str] = Counter()  # by the fault's text
         self._faults = tuple(faults)
         self._random = random
@@ -123,7 +123,7 @@ async def _broken(kind: str, call: EndpointCall, forward: Forward, refuse: Refus
     if kind == "reset-before":
         raise UnansweredError(reset=True)
     if kind in _ERRORS:
-        return refusal(int(kind), _ERRORS[kind], "A fault that was asked for.")
+        return refusal(int(kind), _ERRORS[kind], "A fault injected by dynamoheat.")
     if kind == "throttle":
         return refuse(call)
     await forward(call)

@@ -19,7 +19,8 @@ _ON_FAILURE: Final = "ReturnValuesOnConditionCheckFailure"
 _IMAGES: Final = {"PutItem": "ALL_OLD", "DeleteItem": "ALL_OLD", "UpdateItem": "ALL_NEW"}
 _WRITES: Final = frozenset({*_IMAGES, "BatchWriteItem", "TransactWriteItems"})
 _HIDING: Final = frozenset({
-    "AttributesToGet", "FilterExpression", "ProjectionExpression", "QueryFilter", "ScanFilter", "Select",
+    "AttributesToGet", "FilterExpression", "ProjectionExpression", "QueryFilter", "ScanFilter",
+    "Select",
 })  # fmt: skip
 _FORMS: Final = ("TOTAL", "INDEXES")
 
@@ -30,7 +31,7 @@ class RewrittenRequest:
 
     request: Document
     added: frozenset[str]  # names of parameters
-    capacity_form: str | None  # of consumed capacity, that the client wants
+    capacity_form: str | None  # of ReturnConsumedCapacity, as the client asked
 
     def is_blamed_in(self, text: str) -> bool:
         """Return whether an engine's error message names an added parameter."""

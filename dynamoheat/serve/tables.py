@@ -41,7 +41,7 @@ Description = Mapping[str, Any]
 
 
 Describe = Callable[[str, EndpointCall], Awaitable[Description | None]]
-"""Describes a table that a call named, as CreateTable or DescribeTable do; None if there is none."""
+"""Describes a table that a call named, as CreateTable or DescribeTable do; None: no such table."""
 
 
 GLOBAL: Final = "GlobalSecondaryIndexes"
@@ -50,7 +50,7 @@ GLOBAL: Final = "GlobalSecondaryIndexes"
 _THROUGHPUTS: Final = ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
 
 
-_UNSUPPORTED: Final = ("OnDemandThroughput", "WarmThroughput")  # by engines, some or all
+_UNSUPPORTED: Final = ("OnDemandThroughput", "WarmThroughput")  # by some engines or all
 
 
 _CHANGES: Final = frozenset({"CreateTable", "UpdateTable"})
@@ -70,14 +70,14 @@ class ModelTables:
         self._heat = heat
         self._clock = clock
         self._describe = describe
-        self._described: dict[str, Description] = {}  # as described, to notice what changed since
+        self._described: dict[str, Description] = {}  # as first described, to notice changes
         self._current: dict[str, Description] = {}  # and as later calls made it
 
     def __contains__(self, name: object) -> bool:
         return name in self._current
 
     async def learn(self, name: str, call: EndpointCall) -> bool:
-        """Describe a table and add it to the model; return False if there is none, or none to model."""
+        """Describe a table and add it to the model. Return whether there is one."""
         description = await self._describe(name, call)
         if description is None:
             return False
@@ -199,9 +199,7 @@ async def handle_table_call(call: EndpointCall, forward: Forward, tables: ModelT
         return reply
     _tell(call.operation, request, answer, tables)
     table = answer.get(_ANSWERED_AS.get(call.operation, "TableDescription"))
-    if (
-        not isinstance(table, dict) and "Table" in answer
-    ):  # an update that had nothing for the engine
+    if not isinstance(table, dict) and "Table" in answer:  # an update with nothing for the engine
         table = answer["Table"]
         answer = {"TableDescription": table}
     if not isinstance(table, dict) or table.get("TableName") not in tables:

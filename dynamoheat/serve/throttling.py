@@ -70,7 +70,7 @@ KeyTypes = Mapping[str, str]  # by attribute
 
 @dataclass(slots=True)
 class EngineComparison:
-    """How often the engine reported other units than the model, and how many calls were not modelled."""
+    """Counts of answers whose reported units differ from the model's, and of unmodelled calls."""
 
     compared: int = 0
     different: int = 0
@@ -103,7 +103,7 @@ class Throttling:
         self._timeout_seconds = timeout_seconds
         self._operations_without_extras: set[str] = (
             set()
-        )  # operations whose additions the engine does not take
+        )  # whose added parameters the engine rejects
 
     async def admit(self, call: EndpointCall, forward: Forward) -> Reply:
         """Answer a call on items: throttle it, or forward what is admitted of it."""
@@ -160,8 +160,8 @@ class Throttling:
         answer = parse_document(reply.body) or {}
         try:
             self._settle(admission, reply, answer)
-        except MalformedRequestError as error:  # what was taken stands
-            _log.warning("the engine's answer can't be settled: %s", error)
+        except MalformedRequestError as error:  # the consumption stands
+            _log.warning("the engine's answer cannot be settled: %s", error)
         shown = wanted.strip_extras(answer)
         if reply.status != 200:
             changed = shown is not None and len(shown) < len(answer)
@@ -186,7 +186,7 @@ class Throttling:
             self.heat.cancel(admission, now)
             touched = [table.name for table in admission.cost.tables]
             if kind == "ResourceNotFoundException" and len(touched) == 1:
-                self.tables.forget(*touched)  # it was deleted behind our back
+                self.tables.forget(*touched)  # it was deleted past the endpoint
 
     def _compare(self, admission: Admission, answer: Mapping[str, Any]) -> None:
         reported = parse_reported_units(answer)
@@ -205,7 +205,7 @@ class Throttling:
         try:
             return is_invalid(admission, self.tables.key_types)
         except (AttributeError, LookupError, TypeError, ValueError):
-            return True  # odd enough for the engine to say what is wrong
+            return True  # malformed: the engine says how
 
     def _is_complaint(self, wanted: RewrittenRequest, reply: Reply) -> bool:
         error = parse_document(reply.body) or {}

@@ -57,10 +57,10 @@ def test_warm_throughput_never_decreases() -> None:
 
 
 def test_a_lowered_maximum_takes_effect_at_once_and_minus_one_lifts_it() -> None:
-    heat = model(settings(maximum_write=100))
+    heat = model(settings(max_write=100))
     items = (item(f"k{n}") for n in count())
     assert sum(load(heat, items, 400, 3)[1:]) / 2 == 100
-    heat.update_table(settings(maximum_write=50), 3.0)
+    heat.update_table(settings(max_write=50), 3.0)
     assert sum(load(heat, items, 400, 3, start=3.0)[1:]) / 2 == 50
     heat.update_table(settings(), 6.0)
     assert load(heat, items, 400, 3, start=6.0) == [400] * 3

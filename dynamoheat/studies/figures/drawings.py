@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
+from dynamoheat.parameters import ModelParameters
 from dynamoheat.studies.generations.generation import Generation
 from dynamoheat.studies.generations.runs import (
     REPORTED_PHASES,
@@ -35,7 +36,7 @@ INK: Final = "#222222"
 PALE: Final = "#8a8a8a"
 
 
-_LIMIT: Final = 1000
+_LIMIT: Final = ModelParameters().partition_wcu
 
 
 _HEAT: Final = LinearSegmentedColormap.from_list(
@@ -168,7 +169,7 @@ def _heat_map(run: GenerationRun, axes: Axes) -> None:
 
 
 def _throttling(rows: list[list[PhaseTally]]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the rows and samples, from and to, over which one partition throttled without a break."""
+    """Yield rows and samples, from and to, in which one partition throttled without a break."""
     seen: dict[tuple[int, int], list[int]] = {}
     for now in range(len(rows[0])):
         for _, same in groupby(range(len(rows)), key=lambda row: id(rows[row][now])):

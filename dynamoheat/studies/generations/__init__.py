@@ -1,13 +1,14 @@
 """DynamoDB's earlier designs as modes: how it came to behave as it does. Each adds one thing.
 
-    1 equal division      a table's throughput is divided among its partitions        storage
-    2 bursting            a partition may spend what it left unused, if its storage
-                          nodes have tokens left                                       storage, nodes
+    1 equal division      a table's throughput is divided among its partitions     storage
+    2 bursting            a partition may spend what it left unused, if its
+                          storage nodes have tokens left                            storage, nodes
     3 adaptive capacity   throttled partitions get what others leave unused, and
-                          move to nodes with room                                      storage, nodes
-    4 global admission    request routers spend the table's tokens on any partition   global_admission
-    5 split for heat      a hot partition is cut where its traffic is                  dynamoheat.Heat
-    6 on-demand           nothing is provisioned: today's DynamoDB                     dynamoheat.Heat
+                          move to nodes with room                                   storage, nodes
+    4 global admission    request routers spend the table's tokens on any
+                          partition                                                 global_admission
+    5 split for heat      a hot partition is cut where its traffic is               dynamoheat.Heat
+    6 on-demand           nothing is provisioned: today's DynamoDB                  dynamoheat.Heat
 
 `open_table` returns a table of any design, `run` offers it a workload. All is pure: the clock is an
 argument, chance comes from a seed.

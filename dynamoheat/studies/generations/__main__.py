@@ -8,7 +8,7 @@ from dynamoheat.studies.generations.runs import report, run_all
 
 __all__ = ["main"]
 
-_HEAD = """One skewed workload, 107 minutes; write units in all, and what was throttled of each phase.
+_HEAD = """One skewed workload, 107 minutes: write units, and the share throttled in each phase.
 
 """
 

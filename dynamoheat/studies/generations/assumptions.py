@@ -9,6 +9,7 @@ read unit costs as much of them as a partition's limits say.
 from dataclasses import dataclass, field
 
 from dynamoheat.parameters import ModelParameters
+from dynamoheat.sizes import WRITE_UNIT_BYTES
 
 __all__ = ["DesignAssumptions", "ItemRequest", "Neighbours", "NewTable"]
 
@@ -84,4 +85,4 @@ class ItemRequest:
     @property
     def stored_bytes(self) -> float:
         """The size of the item that such a write stores."""
-        return self.units * 1024
+        return self.units * WRITE_UNIT_BYTES

@@ -30,7 +30,7 @@ class Generation(Enum):
         return _ADDS[self]
 
     def includes(self, other: "Generation") -> bool:
-        """Say whether this design came with or after another."""
+        """Return whether this design came with or after another."""
         order = list(Generation)
         return order.index(self) >= order.index(other)
 

@@ -18,6 +18,7 @@ from dynamoheat.limits import TokenBucket
 from dynamoheat.model import Heat
 from dynamoheat.partitions import Partitions
 from dynamoheat.settings import Key, TableSettings, ThroughputSettings
+from dynamoheat.sizes import WRITE_UNIT_BYTES
 from dynamoheat.studies.generations.assumptions import DesignAssumptions, ItemRequest, NewTable
 
 __all__ = ["GlobalAdmission", "HeatTable"]
@@ -25,14 +26,14 @@ __all__ = ["GlobalAdmission", "HeatTable"]
 _NAME: Final = "table"
 
 
-_KEY_BYTES: Final = 512  # of a kilobyte's 1,024, left for names and keys
+_KEY_BYTES: Final = 512  # of a write unit, left for names and keys
 
 
 @dataclass(slots=True)
 class _Router:
     tokens: float = 0.0
     expires: float = float("-inf")
-    reported: float = 0.0  # units a second that it was asked for, when it last asked the centre
+    reported: float = 0.0  # requested units a second, when it last asked the centre
     requested: float = 0.0  # units since then
     reported_at: float = float("-inf")
     next_request_at: float = float("-inf")
@@ -63,7 +64,10 @@ class GlobalAdmission:
         return local.valid_tokens(now) >= units
 
     def spend(self, router: int, units: float) -> None:
-        """Spend a router's tokens on a request that its partition admitted; the bucket pays elsewhere."""
+        """Spend a router's tokens on a request that its partition admitted.
+
+        The central bucket pays elsewhere.
+        """
         self._routers[router % len(self._routers)].tokens -= units
 
     def outstanding_tokens(self, now: float) -> float:
@@ -86,7 +90,7 @@ class GlobalAdmission:
         local.requested, local.reported_at = 0.0, now
 
     def _share(self, local: _Router, now: float) -> float:
-        """Return a router's part of the consumption that the centre has lately been told of."""
+        """Return a router's part of the consumption that was lately reported to the centre."""
         heard_since = now - self._assumptions.token_lifetime_seconds
         lately = sum(each.reported for each in self._routers if each.reported_at >= heard_since)
         return local.reported / lately
@@ -149,6 +153,6 @@ def _put(ask: ItemRequest) -> dict[str, object]:
     return {"TableName": _NAME, "Item": item}
 
 
-@cache  # the model remembers items: they must not hold a copy each
+@cache  # the model caches items, which must not hold a copy each
 def _pad(units: float) -> dict[str, str]:
-    return {"S": "x" * int(units * 1024 - _KEY_BYTES)}
+    return {"S": "x" * int(units * WRITE_UNIT_BYTES - _KEY_BYTES)}

@@ -39,7 +39,7 @@ class StorageNode:
 
     @property
     def free_rate(self) -> float:
-        """Tokens a second that are allocated to nobody."""
+        """Tokens a second that are not allocated."""
         return self.capacity - self.allocated_rate
 
 

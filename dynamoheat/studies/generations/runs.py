@@ -39,8 +39,8 @@ REPORTED_PHASES: Final = (
 
 EXPLANATIONS: Final = {
     Generation.EQUAL_DIVISION: (
-        "carries an even load to the unit. A hot partition throttles at its share, 400 since the split"
-        " for size, while the table has 3,200."
+        "carries an even load to the unit. A hot partition throttles at its share, 400 since the"
+        " split for size, while the table has 3,200."
     ),
     Generation.BURSTING: (
         "cured the spike: it lives on what its partition had left unused. A key that stays hot has"

@@ -1,6 +1,6 @@
 """The designs before global admission: storage nodes admit by each partition's allocation.
 
-    put ─▶ partition's limit ─▶ allocated tokens ─▶ saved tokens, if all its nodes have some ─▶ refused
+    put ─▶ partition's limit ─▶ allocated tokens ─▶ saved tokens, if its nodes have some ─▶ refused
                                 shares, boosts      bursting
 
 Equal division (ATC22 section 4): 3,200 WCU make four partitions of 800; raised to 3,600 they have
@@ -65,7 +65,7 @@ def initial_partitions(
 def partitions_after(
     count: int, read: float, write: float, limits: ModelParameters | None = None
 ) -> int:
-    """Return how many partitions `count` become: all split until the throughput fits, none merge."""
+    """Return how many partitions `count` become: all split until the throughput fits."""
     needed = initial_partitions(read, write, limits=limits)
     while count < needed:
         count *= 2
@@ -117,7 +117,7 @@ class PartitionAllowance:
         self.saved.resize(0.0, share * self.burst_seconds, now)
 
     def split(self, now: float) -> "PartitionAllowance":
-        """Return the allowance of each child when the partition splits for size: half of everything."""
+        """Return half of everything, for each child when the partition splits for size."""
         self.fill(now)
         child = PartitionAllowance(self.share / 2, self.burst_seconds, now)
         child.update(self.share / 2, self.boost / 2, now)
@@ -166,7 +166,7 @@ def _step(demand: PartitionDemand, limit: float, assumed: DesignAssumptions) -> 
 
 @dataclass(slots=True)
 class _Side:
-    """One kind of operation of a partition: its tokens, and what was asked since the last look."""
+    """One kind of operation of a partition: its tokens, and units since the last adaptation."""
 
     allowance: PartitionAllowance
     consumed: float = 0.0

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Final
 
+from dynamoheat.parameters import ModelParameters
 from dynamoheat.studies.generations import (
     DesignAssumptions,
     ItemRequest,
@@ -17,7 +18,7 @@ __all__ = ["CASES"]
 
 _GUIDE: Final = "DynamoDB developer guide (2012 to 2018)"
 _PAPER: Final = "USENIX ATC 2022, section 4"
-_IDLE: Final = 300
+_IDLE: Final = int(ModelParameters().burst_seconds)
 
 
 def _table(trial: Trial, opening: NewTable, *, adapts: bool = False) -> StorageTable:

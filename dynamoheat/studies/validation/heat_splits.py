@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 _LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _POPULATING: Final = 600.0
-_RESTING: Final = 600.0  # until the reads start: nobody says, but a split under way has ended
+_RESTING: Final = 600.0  # until the reads start: not published, but a split in progress has ended
 _READING: Final = 1_200.0
 _MINUTE: Final = 60.0
 _HOUR: Final = 3_600.0
@@ -134,7 +134,8 @@ def _minutes_near(flows: list[LoadFlow], rate: float) -> float:
 CASES: Final = (
     PublishedCase(
         number="8",
-        scenario="on demand, one key, random sort keys; 900 writes/s for 10 min, then 9,900 strong reads/s",
+        scenario="on demand, one key, random sort keys; 900 writes/s for 10 min,"
+        " then 9,900 strong reads/s",
         source="andrestone/dynamodb-load-test (2020); the author saw the rise after about 8 min",
         run=_read_after_populating,
         expected=(
@@ -150,8 +151,8 @@ CASES: Final = (
     ),
     PublishedCase(
         number="10",
-        scenario="new on-demand table, 10 keys, random sort keys, 128 threads that write for about an hour,"
-        " then 256",
+        scenario="new on-demand table, 10 keys, random sort keys, 128 threads that write for about"
+        " an hour, then 256",
         source="qyjohn/AWS_Tutorials, ForcePartitionSplit (2020)",
         run=_ten_keys,
         expected=(

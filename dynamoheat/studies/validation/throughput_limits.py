@@ -201,7 +201,8 @@ _TABLE_CASES: Final = (
     ),
     PublishedCase(
         number="11",
-        scenario="new on-demand table, uuid keys, ramp in one minute to 3,000, and to 5,000 … 9,000",
+        scenario="new on-demand table, uuid keys, ramp in one minute to 3,000, and to"
+        " 5,000 … 9,000",
         source=_BURNING_MONK,
         run=_ramps,
         expected=(
@@ -213,7 +214,8 @@ _TABLE_CASES: Final = (
     ),
     PublishedCase(
         number="11",
-        scenario="first provisioned at 40,000 WCU, then switched to on demand, 40,000 writes/s at once",
+        scenario="first provisioned at 40,000 WCU, then switched to on demand, 40,000 writes/s at"
+        " once",
         source=_BURNING_MONK,
         run=_switched,
         expected=(ExpectedFigure.near("writes/s", 40_000, 0.03),),

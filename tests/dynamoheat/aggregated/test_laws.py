@@ -43,7 +43,7 @@ INDEXED = [
     settings(max_write=8, index=ThroughputSettings(max_write=4)),
     settings(write=6, read=9, index=ThroughputSettings(provisioned_write=3, provisioned_read=3)),
 ]
-PLAIN = [settings(), settings(maximum_write=7), settings(write=6, read=9)]
+PLAIN = [settings(), settings(max_write=7), settings(write=6, read=9)]
 
 
 def writes(entries: bool, retried: bool = True) -> st.SearchStrategy[Writes]:

@@ -52,7 +52,7 @@ HOT = Writes(TABLE, KeyDistribution.single("hot"))
         (settings(), ANY, 5_000, ThrottleReason.TABLE_WRITE_KEY_RANGE, 1_000),
         (settings(warm_write=WIDE), HOT, 1_500, ThrottleReason.TABLE_WRITE_KEY_RANGE, 500),
         (settings(warm_write=2 * WIDE), ANY, 42_000, ThrottleReason.TABLE_WRITE_ACCOUNT, 2_000),
-        (settings(maximum_write=300), ANY, 400, ThrottleReason.TABLE_WRITE_MAXIMUM, 100),
+        (settings(max_write=300), ANY, 400, ThrottleReason.TABLE_WRITE_MAXIMUM, 100),
         (settings(write=900), ANY, 1_000, ThrottleReason.TABLE_WRITE_PROVISIONED, 100),
         (
             settings(),
@@ -200,7 +200,7 @@ def test_peaks_are_learned_the_same_with_steps_of_any_length(step: float, scale:
 
 
 def test_meters_count_whole_items_and_the_snapshot_is_the_event_modes() -> None:
-    heat = model(settings(maximum_write=100))
+    heat = model(settings(max_write=100))
     large = Writes(TABLE, KeyDistribution.everywhere(), item_bytes=2_500)  # three units
     for _ in range(10):
         heat.offer({large: 130.0})

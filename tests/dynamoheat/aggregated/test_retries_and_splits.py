@@ -28,7 +28,7 @@ def model(
 
 
 def test_what_is_retried_gets_through_later_and_nothing_else_is_kept() -> None:
-    heat = model(settings(maximum_write=100))
+    heat = model(settings(max_write=100))
     retried, lost = Writes(TABLE, KeyDistribution.everywhere(), is_retried=True), ANY
     heat.offer({})
     outcome = heat.offer({retried: 400.0, lost: 400.0})
