@@ -1,7 +1,8 @@
-"""What throttling costs: BatchWriteItem of 25 through the endpoints, against the same engine alone, side by side.
+"""Measure what throttling adds to a BatchWriteItem of 25, against the same engine alone.
 
-All engines keep their tables in memory files. The client is a bare HTTP connection that sends ready-made bodies, so that
-nothing hides what an endpoint adds. Partitions are made large enough that nothing throttles. Below: CPU of the model alone.
+All engines keep their tables in memory files. The client is a bare HTTP connection that sends
+ready-made bodies, so that nothing hides what an endpoint adds. Partitions are so large that nothing
+throttles. The CPU time of the model alone is printed below.
 """
 
 import argparse

@@ -1,8 +1,9 @@
-"""The heat model's two modes side by side: do rates a time step come to what single items come to, and how fast?
+"""Compare the heat model's two modes: single requests, and rates a time step.
 
-First what the aggregated mode needs for an hour and for a day of 10,000 writes a second on 40 partitions at DynamoDB's own
-limits. Then each workload for an hour in both modes, with the same parameters and seed: limits are a tenth, so
-that the event mode's millions of items take minutes. Its items and their times are drawn at random.
+First print what the aggregated mode needs for an hour and for a day of 10,000 writes a second on 40
+partitions at DynamoDB's own limits. Then run each workload for an hour in both modes with the same
+parameters and seed. Limits are a tenth, so that the event mode's millions of items take minutes.
+Its items and their times are drawn at random.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.modes.runs import Figures, by_events, by_rates
+from benchmarks.modes.runs import RunFigures, by_events, by_rates
 from benchmarks.modes.workload import ModeStream, ModeWorkload, table
 from benchmarks.modes.workloads import ZIPF, workloads
 from dynamoheat import ModelParameters, Split
@@ -35,8 +36,8 @@ class Comparison:
     """One workload's figures and seconds in both modes."""
 
     name: str
-    events: Figures
-    rates: Figures
+    events: RunFigures
+    rates: RunFigures
     event_seconds: float
     rate_seconds: float
 
@@ -86,8 +87,9 @@ def _fast(console: Console) -> None:
             taken = time.perf_counter() - start
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             console.print(
-                f"{seconds // _HOUR:2} h of 10,000 writes/s on 40 partitions, {name}, steps of {step:g} s: "
-                f"{taken:.1f} s, peak {peak:.0f} MB; {figures.accepted:,} accepted, {figures.refused:,} throttled, "
+                f"{seconds // _HOUR:2} h of 10,000 writes/s on 40 partitions, {name}, "
+                f"steps of {step:g} s: {taken:.1f} s, peak {peak:.0f} MB; "
+                f"{figures.accepted:,} accepted, {figures.refused:,} throttled, "
                 f"{len(figures.splits)} splits"
             )
 
@@ -112,7 +114,7 @@ def _same(comparison: Comparison) -> str:
 
 
 def _apart(one: Split, other: Split) -> float:
-    """Return the distance of two cuts, as a share of all sort keys where they are in one key, else of all hashes."""
+    """Return the distance of two cuts: in sort keys if they are in one key, else in hashes."""
     if one.cut[0] == other.cut[0]:
         sorts = [float(split.cut[1]) if len(split.cut) > 1 else 0.0 for split in (one, other)]
         return abs(sorts[0] - sorts[1])

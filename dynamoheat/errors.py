@@ -1,4 +1,4 @@
-"""What the model cannot take."""
+"""Errors of the model."""
 
 __all__ = ["HeatError", "MalformedRequestError", "UnknownTableError"]
 
@@ -8,7 +8,7 @@ class HeatError(Exception):
 
 
 class UnknownTableError(HeatError):
-    """A request names a table or an index that the model was not told of."""
+    """A request names a table or an index that was not created in the model."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"unknown table or index: {name}")
@@ -16,7 +16,7 @@ class UnknownTableError(HeatError):
 
 
 class MalformedRequestError(HeatError):
-    """A request that DynamoDB would refuse as not valid, or an operation without capacity units.
+    """A request that is not valid, or an operation that consumes no capacity units.
 
-    Pass it on to the engine, which says what is wrong with it; nothing was consumed.
+    Nothing was consumed. Forward it to the engine, which answers with the proper error.
     """

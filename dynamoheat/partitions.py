@@ -1,37 +1,59 @@
-"""Partitions: ranges of hashed partition keys, and of sort keys within one, found by bisection.
+"""Partitions: ranges of hashed partition keys, and of sort keys within one key.
 
-A position in a table is `(hash,)` or `(hash, sort key)`, the hash being the 64-bit xxHash of the
-partition key's text (DynamoDB's own hash is not known; any uniform one will do). Python compares such
-tuples as needed here: `(h,)` comes before every `(h, s)`, so it is the start of a whole collection.
+A position in a table is `(hash,)` or `(hash, sort key)`. The hash is the 64-bit xxHash of the
+partition key's text: DynamoDB's own hash is not known, and any uniform one will do. Tuples compare
+as needed here: `(h,)` precedes every `(h, s)`, so it is the start of a whole item collection.
 """
 
-from bisect import bisect_right, insort
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from xxhash import xxh64_intdigest
 
-from dynamoheat.buckets import TokenBucket
-from dynamoheat.observations import Observations
+from dynamoheat.limits import TokenBucket
 from dynamoheat.parameters import ModelParameters
 
-__all__ = ["HASHES", "LAST", "Partition", "Partitions", "Position", "position"]
+__all__ = [
+    "HASHES",
+    "LAST",
+    "Partition",
+    "Partitions",
+    "Position",
+    "TrafficSample",
+    "best_cut",
+    "position",
+]
 
 HASHES: Final = 1 << 64
+
+
 _CACHED_KEYS: Final = 100_000
-_OBSERVED_A_WINDOW: Final = 64  # keys, of a partition's writes at its limit
+
+
+_OBSERVED_A_WINDOW: Final = 64  # positions, for writes at the partition's limit
+
+
+_MOST: Final = 512
+
+
+_LEAST: Final = 16
+
 
 Position = tuple[Any, ...]
 
 
+Where = tuple[Any, ...]
+
+
 def position(partition_key: str, sort_key: Any = None) -> Position:
-    """Return where an item lies: `sort_key` as `dynamoheat.items.comparable` gives it, or None."""
+    """Return an item's position. `sort_key` is as `dynamoheat.sizes.sortable_value` gives it."""
     digest = xxh64_intdigest(partition_key.encode("utf-8", "surrogatepass"))
     return (digest,) if sort_key is None else (digest, sort_key)
 
 
 class _Last:
-    """Comes after every sort key: where a query in descending order starts."""
+    """A sort key greater than all others: where a query in descending order starts."""
 
     def __gt__(self, other: object) -> bool:
         return other is not self
@@ -43,8 +65,73 @@ class _Last:
 LAST: Final = _Last()
 
 
+class TrafficSample:
+    """Positions of a partition's traffic, one every `stride` units.
+
+    The stride doubles whenever the sample is full, so the sample is even over time and bounded.
+    """
+
+    __slots__ = ("_min_stride", "pending_units", "positions", "stride")
+
+    def __init__(self, stride: float) -> None:
+        self.positions: list[Where] = []  # oldest first
+        self.stride = self._min_stride = stride  # units from one kept position to the next
+        self.pending_units = 0.0  # units since the last position; callers add one at the stride
+
+    def add(self, place: Where) -> None:
+        """Record a position."""
+        self.pending_units %= self.stride
+        self.positions.append(place)
+        if len(self.positions) >= _MOST:
+            del self.positions[::2]
+            self.stride *= 2
+
+    def inherit(self, parent: "TrafficSample", is_mine: Callable[[Where], bool]) -> None:
+        """Take over the parent's positions for which `is_mine` is true."""
+        self.positions = [place for place in parent.positions if is_mine(place)]
+        self.stride = parent.stride
+
+    def clear(self) -> None:
+        """Drop all positions."""
+        self.positions.clear()
+        self.stride = self._min_stride
+        self.pending_units = 0.0
+
+
+def best_cut(
+    observed: TrafficSample, min_share: float, *, between_keys: bool = False
+) -> tuple[Where, float] | None:
+    """Return the position that best halves the sampled traffic, and the share left of it, or None.
+
+    The older half of the sample chooses the cut, which must also divide the newer half. That
+    excludes a single hot item and an ever-increasing sort key. Each side must get `min_share` of
+    both halves. With `between_keys` the cut divides no item collection.
+    """
+    if len(observed.positions) < _LEAST:
+        return None
+    places = [place[:1] for place in observed.positions] if between_keys else observed.positions
+    older, newer = places[: len(places) // 2], places[len(places) // 2 :]
+    cut, share = _halving(sorted(older))
+    later = sum(where < cut for where in newer) / len(newer)
+    if min(share, 1 - share, later, 1 - later) < min_share:
+        return None
+    return cut, (share + later) / 2
+
+
+def _halving(ordered: Sequence[Where]) -> tuple[Where, float]:
+    """Return the position nearest to the middle of the sample, and the share left of it."""
+    middle = ordered[len(ordered) // 2]
+    first = bisect_left(ordered, middle)
+    following = next((at for at in range(first, len(ordered)) if ordered[at] > middle), first)
+    at = min(first, following, key=lambda index: abs(index / len(ordered) - 0.5))
+    return ordered[at], at / len(ordered)
+
+
 class Partition:
-    """A range from `low` up to its successor's, with its buckets and what they saw."""
+    """A range of positions, with its token buckets and counters.
+
+    It starts at `low` and ends where the next partition starts.
+    """
 
     __slots__ = (
         "bytes",
@@ -52,16 +139,16 @@ class Partition:
         "consumed_read",
         "consumed_write",
         "hot_since",
+        "is_split",
+        "is_unsplittable",
         "low",
         "number",
-        "observed",
         "owner",
         "read",
-        "read_tokens",
-        "retired",
         "split_at",
-        "throttled",
-        "unsplittable",
+        "throttled_items",
+        "tokens_read",
+        "traffic_sample",
         "write",
         "write_units",
     )
@@ -77,61 +164,66 @@ class Partition:
         self.write = TokenBucket(wcu, wcu * seconds, wcu * seconds, now)
         self.read = TokenBucket(rcu, rcu * seconds, rcu * seconds, now)
         self.bytes = 0.0
-        self.write_units = 0.0  # consumed since the last heat window
-        self.read_tokens = 0.0
+        self.write_units = 0.0  # since the last heat window
+        self.tokens_read = 0.0
         self.consumed_write = 0.0  # ever, up to the last heat window
         self.consumed_read = 0.0  # ever
-        self.throttled = 0
+        self.throttled_items = 0
         per_window = wcu * limits.heat_window_seconds
-        self.observed = Observations(max(1.0, per_window / _OBSERVED_A_WINDOW))
+        self.traffic_sample = TrafficSample(max(1.0, per_window / _OBSERVED_A_WINDOW))
         self.hot_since: float | None = None
-        self.split_at: float | None = None  # a split for heat is under way
-        self.unsplittable = False  # the last attempt found no useful cut
-        self.retired = False  # it was split: look the key up again
+        self.split_at: float | None = None  # a split for heat is in progress
+        self.is_unsplittable = False  # the last attempt found no useful cut
+        self.is_split = False  # look the key up again
         self.children: tuple[Partition, ...] = ()
 
     def inherit(self, parent: "Partition", share: float) -> None:
-        """Start as a child of `parent` that keeps `share` of its data."""
+        """Take over the tokens of `parent`, and `share` of its data."""
         for mine, theirs in ((self.write, parent.write), (self.read, parent.read)):
             mine.tokens = theirs.tokens if theirs.tokens > 0 else theirs.tokens / 2
-            mine.at = theirs.at
+            mine.filled_at = theirs.filled_at
         self.bytes = parent.bytes * share
 
     def stay_hot(self, parent: "Partition", high: Position) -> None:
-        """Go on being hot since when the parent was: its split had another reason."""
+        """Inherit how long the parent is hot, for a split with another trigger than heat."""
         self.hot_since = parent.hot_since
-        self.observed.inherit(parent.observed, lambda place: self.low <= place < high)
+        self.traffic_sample.inherit(parent.traffic_sample, lambda place: self.low <= place < high)
 
     def has_been_hot(self, seconds: float, now: float) -> bool:
-        """Say whether it is hot, and has been for so long."""
+        """Return whether it has been hot for at least `seconds`."""
         return self.hot_since is not None and now - self.hot_since >= seconds
 
     def cool(self) -> None:
-        """Be hot no more, or start being watched anew."""
+        """Reset heat and the traffic sample."""
         self.hot_since = self.split_at = None
-        self.unsplittable = False
-        self.observed.clear()
+        self.is_unsplittable = False
+        self.traffic_sample.clear()
 
 
 class Partitions:
-    """All partitions of a table or an index: disjoint, without a gap, only ever split."""
+    """All partitions of a table or an index: disjoint, without gaps, never merged."""
 
     def __init__(self, count: int, owner: Any, limits: ModelParameters, now: float) -> None:
         self.owner = owner
         self._limits = limits
         self._starts: list[Position] = [(HASHES * i // count,) for i in range(count)]
-        self._parts = [Partition(i, low, owner, limits, now) for i, low in enumerate(self._starts)]
-        self._numbers = count
+        self._partitions = [
+            Partition(i, low, owner, limits, now) for i, low in enumerate(self._starts)
+        ]
+        self._next_number = count
         self.cache: dict[str, Partition] = {}  # partition keys that lie in one partition as a whole
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._partitions)
 
     def __iter__(self) -> Iterator[Partition]:
-        return iter(self._parts)
+        return iter(self._partitions)
 
     def find(self, partition_key: str, sort_key: Any = None) -> Partition:
-        """Return the partition of an item, of a collection's part, or of its start (no sort key). O(log n)."""
+        """Return the partition of an item, or of the start of a collection (no sort key).
+
+        O(log n).
+        """
         cached = self.cache.get(partition_key)
         if cached is not None:
             return cached
@@ -139,46 +231,48 @@ class Partitions:
         at = bisect_right(self._starts, whole)
         if at < len(self._starts) and self._starts[at][0] == whole[0]:  # divided by sort key
             return self.at(whole if sort_key is None else (whole[0], sort_key))
-        return self._cached(partition_key, self._parts[at - 1])
+        return self._cached(partition_key, self._partitions[at - 1])
 
     def at(self, where: Position) -> Partition:
         """Return the partition of a position. O(log n)."""
-        return self._parts[bisect_right(self._starts, where) - 1]
+        return self._partitions[bisect_right(self._starts, where) - 1]
 
-    def high(self, partition: Partition) -> Position:
-        """Return where a partition ends (exclusive)."""
+    def end(self, partition: Partition) -> Position:
+        """Return the position at which a partition ends (exclusive)."""
         after = bisect_right(self._starts, partition.low)
         return self._starts[after] if after < len(self._starts) else (HASHES,)
 
     def middle(self, partition: Partition) -> Position | None:
-        """Return the middle of a partition's hashes, or None where it holds no two of them."""
-        low, high = partition.low[0], self.high(partition)[0]
+        """Return the middle of a partition's hashes, or None if it holds fewer than two."""
+        low, high = partition.low[0], self.end(partition)[0]
         cut = ((low + high) // 2,)
-        return cut if partition.low < cut < self.high(partition) else None
+        return cut if partition.low < cut < self.end(partition) else None
 
     def widest(self) -> Partition:
         """Return the partition with the most hashes, the first of equals."""
-        return max(self._parts, key=lambda part: self.high(part)[0] - part.low[0])
+        return max(self._partitions, key=lambda part: self.end(part)[0] - part.low[0])
 
     def split(
         self, parent: Partition, cut: Position, now: float, share: float = 0.5
     ) -> tuple[Partition, Partition]:
-        """Split `parent` at `cut`, the first position of the right child; `share` of its data stays left.
+        """Split `parent` at `cut`, the first position of the right child.
 
-        ValueError where the cut is not inside the partition. The children start with its tokens and its
-        whole limits each, so a split never lowers the total.
+        `share` of its data stays left.
+
+        ValueError if the cut is outside the partition. Each child starts with the parent's tokens
+        and has the full limits, so a split never lowers the total.
         """
-        if not parent.low < cut < self.high(parent):
+        if not parent.low < cut < self.end(parent):
             raise ValueError(f"{cut} is not inside the partition")
-        left = Partition(self._numbers, parent.low, self.owner, self._limits, now)
-        right = Partition(self._numbers + 1, cut, self.owner, self._limits, now)
-        self._numbers += 2
+        left = Partition(self._next_number, parent.low, self.owner, self._limits, now)
+        right = Partition(self._next_number + 1, cut, self.owner, self._limits, now)
+        self._next_number += 2
         left.inherit(parent, share)
         right.inherit(parent, 1 - share)
         at = bisect_right(self._starts, parent.low) - 1
-        self._parts[at : at + 1] = [left, right]
+        self._partitions[at : at + 1] = [left, right]
         insort(self._starts, cut)
-        parent.retired, parent.children = True, (left, right)
+        parent.is_split, parent.children = True, (left, right)
         self.cache.clear()
         return left, right
 

@@ -1,14 +1,14 @@
-"""Why a request is throttled, and how DynamoDB says so: 16 reasons, three exceptions."""
+"""Why a request is throttled, and how DynamoDB reports it: 16 reasons, two exceptions."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["Throttle", "ThrottleCause", "ThrottleReason", "reason_of"]
+__all__ = ["Throttle", "ThrottleCause", "ThrottleReason", "find_reason"]
 
 
 class ThrottleCause(StrEnum):
-    """What ran out."""
+    """The limit that was exceeded."""
 
     KEY_RANGE = "KeyRangeThroughput"
     PROVISIONED = "ProvisionedThroughput"
@@ -17,7 +17,7 @@ class ThrottleCause(StrEnum):
 
 
 class ThrottleReason(StrEnum):
-    """A `reason` of `ThrottlingReasons`: resource, operation, limit."""
+    """A `reason` in `ThrottlingReasons`, made of resource, operation and limit."""
 
     TABLE_READ_KEY_RANGE = "TableReadKeyRangeThroughputExceeded"
     TABLE_READ_PROVISIONED = "TableReadProvisionedThroughputExceeded"
@@ -38,15 +38,15 @@ class ThrottleReason(StrEnum):
 
     @property
     def metric(self) -> str:
-        """The `AWS/DynamoDB` metric that counts it, such as `WriteKeyRangeThroughputThrottleEvents`."""
+        """The `AWS/DynamoDB` metric that counts it, such as `ReadAccountLimitThrottleEvents`."""
         return (
             self.removeprefix("Table").removeprefix("Index").removesuffix("Exceeded")
             + "ThrottleEvents"
         )
 
 
-def reason_of(cause: ThrottleCause, *, index: bool, write: bool) -> ThrottleReason:
-    """Return the one reason of the sixteen that fits."""
+def find_reason(cause: ThrottleCause, *, index: bool, write: bool) -> ThrottleReason:
+    """Return the reason for a cause, a kind of resource and a kind of operation."""
     return ThrottleReason(
         f"{'Index' if index else 'Table'}{'Write' if write else 'Read'}{cause}Exceeded"
     )
@@ -54,44 +54,44 @@ def reason_of(cause: ThrottleCause, *, index: bool, write: bool) -> ThrottleReas
 
 _MESSAGES: Final = {
     ThrottleCause.PROVISIONED: (
-        "The level of configured provisioned throughput for the table was exceeded. Consider increasing"
-        " your provisioning level with the UpdateTable API."
+        "The level of configured provisioned throughput for the table was exceeded. Consider"
+        " increasing your provisioning level with the UpdateTable API."
     ),
     ThrottleCause.KEY_RANGE: (
         "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically"
-        " scaling your table or index so please try again shortly. If exceptions persist, check if you"
-        " have a hot key: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
+        " scaling your table or index so please try again shortly. If exceptions persist, check"
+        " if you have a hot key: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
         "bp-partition-key-design.html"
     ),
     ThrottleCause.MAXIMUM: (
         "Throughput exceeds the maximum OnDemandThroughput configured on table or index."
     ),
     ThrottleCause.ACCOUNT: (
-        "Throughput exceeds the current throughput limit for your account. Please contact AWS Support"
-        " to request a limit increase."
+        "Throughput exceeds the current throughput limit for your account. Please contact AWS"
+        " Support to request a limit increase."
     ),
 }
 _INDEX_MESSAGE: Final = (
-    "The level of configured provisioned throughput for one or more global secondary indexes of the table"
-    " was exceeded. Consider increasing your provisioning level for the under-provisioned global"
-    " secondary indexes with the UpdateTable API."
+    "The level of configured provisioned throughput for one or more global secondary indexes of the"
+    " table was exceeded. Consider increasing your provisioning level for the under-provisioned"
+    " global secondary indexes with the UpdateTable API."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """A refusal: why, and which table or index was short."""
+    """One throttle: the exceeded limit, and the table or index it belongs to."""
 
     cause: ThrottleCause
     table: str
     index: str | None
-    write: bool
-    provisioned: bool  # the table's billing mode, which decides the exception
+    is_write: bool
+    is_provisioned: bool  # the table's billing mode, which decides the exception
 
     @property
     def reason(self) -> ThrottleReason:
-        """The reason on the wire."""
-        return reason_of(self.cause, index=self.index is not None, write=self.write)
+        """The `reason` that DynamoDB reports."""
+        return find_reason(self.cause, index=self.index is not None, write=self.is_write)
 
     @property
     def resource(self) -> str:
@@ -104,19 +104,21 @@ class Throttle:
 
     @property
     def exception(self) -> str:
-        """The exception's name: by the table's mode, and by the limit."""
+        """The exception's name, which depends on the table's billing mode."""
         return (
-            "ProvisionedThroughputExceededException" if self.provisioned else "ThrottlingException"
+            "ProvisionedThroughputExceededException"
+            if self.is_provisioned
+            else "ThrottlingException"
         )
 
     @property
-    def cancellation(self) -> str:
+    def cancellation_code(self) -> str:
         """The `Code` of a transaction's `CancellationReasons`."""
-        return "ProvisionedThroughputExceeded" if self.provisioned else "ThrottlingError"
+        return "ProvisionedThroughputExceeded" if self.is_provisioned else "ThrottlingError"
 
     @property
     def message(self) -> str:
         """The message that goes with the exception."""
-        if not self.provisioned:
+        if not self.is_provisioned:
             return _MESSAGES[self.cause]
         return _MESSAGES[ThrottleCause.PROVISIONED] if self.index is None else _INDEX_MESSAGE

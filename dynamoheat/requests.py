@@ -1,39 +1,89 @@
-"""DynamoDB's data-plane requests turned into charges, item by item in the order of the request.
+"""Requests of the data plane as charges, item by item in the order of the request.
 
-What a request doesn't tell is guessed low and made good by `dynamoheat.settlement` once the engine answered:
-reads reserve what the remembered item (else the least item) costs, updates and deletes likewise.
-PartiQL is not modelled.
+What a request does not tell is estimated low, and corrected by `dynamoheat.settlement` after the
+engine answered: reads, updates and deletes reserve what the cached image costs, or the smallest
+item. A Query or a Scan is charged to the partition where its page starts, even if the page (at most
+1 MB, 256 units) continues in the next. PartiQL is not modelled.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dynamoheat.charges import SCAN, Charge, Work
+from dynamoheat.consumption import SCAN, Charge, ItemCharges
 from dynamoheat.errors import UnknownTableError
-from dynamoheat.items import Item, item_bytes
-from dynamoheat.queries import query_start, scan_start
+from dynamoheat.partitions import HASHES, LAST, position
+from dynamoheat.reasons import Throttle
+from dynamoheat.sizes import (
+    EVENTUAL,
+    STRONG,
+    TRANSACTIONAL,
+    Item,
+    item_bytes,
+    key_text,
+    read_units,
+    sortable_value,
+)
 from dynamoheat.tables import Index, Table
-from dynamoheat.units import EVENTUAL, STRONG, TRANSACTIONAL, read_units
 
-__all__ = ["OPERATIONS", "RequestCost", "Tables", "ask", "find_index", "find_table"]
+__all__ = [
+    "OPERATIONS",
+    "RequestCost",
+    "Tables",
+    "estimate_cost",
+    "find_index",
+    "find_table",
+    "query_start",
+    "scan_start",
+    "split_batch",
+]
+
+_NAME: Final = r"(#?[\w.]+)"
+
+
+_COMPARISON: Final = re.compile(_NAME + r"\s*(<=|>=|=|<|>)\s*(:\w+)")
+
+
+_BETWEEN: Final = re.compile(_NAME + r"\s+BETWEEN\s+(:\w+)\s+AND\s+(:\w+)", re.IGNORECASE)
+
+
+_BEGINS: Final = re.compile(r"begins_with\s*\(\s*" + _NAME + r"\s*,\s*(:\w+)\s*\)", re.IGNORECASE)
+
+
+_LEGACY: Final = {"EQ": "=", "LE": "<=", "LT": "<", "GE": ">=", "GT": ">", "BEGINS_WITH": "begins"}
+
 
 Tables = Mapping[str, Table]
+
+
 Request = Mapping[str, Any]
+
+
+Items = dict[str, Any]  # as in RequestItems
+
+
+Value = Mapping[str, Any]
+
+
+Condition = tuple[str, str, list[Value]]  # attribute, operator, values
 
 
 @dataclass(slots=True)
 class RequestCost:
-    """A request's items as charges."""
+    """The charges of a request, and the tables it touches."""
 
-    works: list[Work]
+    item_charges: list[ItemCharges]
     tables: list[Table]  # that are touched, each once
-    write: bool
-    together: bool = False  # all or nothing
+    is_write: bool
+    atomic: bool = False  # all or nothing
 
 
-def ask(operation: str, request: Request, tables: Tables) -> RequestCost:
-    """Return what a request would consume, as far as it is known beforehand. KeyError: not metered."""
+def estimate_cost(operation: str, request: Request, tables: Tables) -> RequestCost:
+    """Return what a request would consume, as far as it is known beforehand.
+
+    KeyError if the operation consumes no capacity units.
+    """
     return OPERATIONS[operation](request, tables)
 
 
@@ -57,19 +107,72 @@ def find_index(request: Request, table: Table) -> Index | None:
     return table.indexes[name]
 
 
+def split_batch(
+    request: Request, verdicts: Sequence[Throttle | None]
+) -> tuple[dict[str, Any], Items]:
+    """Divide a BatchWriteItem or BatchGetItem into the request to forward and the throttled items.
+
+    The items are shaped as UnprocessedItems or UnprocessedKeys. `verdicts` are one an item, in
+    order.
+    """
+    admitted: Items = {}
+    refused: Items = {}
+    each = iter(verdicts)
+    for name, wanted in request["RequestItems"].items():
+        passing, others = _sorted(_entries(wanted), each)
+        if passing:
+            admitted[name] = _like(wanted, passing)
+        if others:
+            refused[name] = _like(wanted, others)
+    return {**request, "RequestItems": admitted}, refused
+
+
+def query_start(request: Mapping[str, Any], table: Table, index: Index | None) -> tuple[str, Any]:
+    """Return the key at which a query's page starts: partition key's text, comparable sort key.
+
+    KeyError if the request gives no value for the partition key.
+    """
+    names = table if index is None else index
+    start = request.get("ExclusiveStartKey")
+    if start:
+        return _start_key(start, names)
+    forward = request.get("ScanIndexForward") is not False
+    key: str | None = None
+    sort = None if forward else LAST
+    for name, operator, values in _conditions(request):
+        if name == names.partition_name and operator == "=":
+            key = key_text(values[0])
+        elif name == names.sort_name:
+            sort = _bound(operator, values, sort, forward=forward)
+    if key is None:
+        raise KeyError(names.partition_name)
+    return key, sort if names.sort_name else None
+
+
+def scan_start(request: Mapping[str, Any], table: Table, index: Index | None) -> int:
+    """Return the hash at which a scan's page starts: its start key's, or its segment's first."""
+    start = request.get("ExclusiveStartKey")
+    if start:
+        hashed: int = position(_start_key(start, table if index is None else index)[0])[0]
+        return hashed
+    return HASHES * int(request.get("Segment") or 0) // int(request.get("TotalSegments") or 1)
+
+
 def _batch_write(request: Request, tables: Tables) -> RequestCost:
-    works: list[Work] = []
+    item_charges: list[ItemCharges] = []
     touched = []
     for name, entries in request["RequestItems"].items():
         table = find_table(name, tables)
         touched.append(table)
-        works.extend(_batched(table, entries))
-    return RequestCost(works, touched, write=True)
+        item_charges.extend(_batched(table, entries))
+    return RequestCost(item_charges, touched, is_write=True)
 
 
-def _batched(table: Table, entries: Sequence[Request]) -> Iterable[Work]:
+def _batched(table: Table, entries: Sequence[Request]) -> Iterable[ItemCharges]:
     deletes = [at for at, entry in enumerate(entries) if "PutRequest" not in entry]
-    puts = table.puts([entry["PutRequest"]["Item"] for entry in entries if "PutRequest" in entry])
+    puts = table.charge_puts(
+        [entry["PutRequest"]["Item"] for entry in entries if "PutRequest" in entry]
+    )
     for at in deletes:  # ascending, so that each lands where it stood
         puts.insert(at, _delete(table, entries[at]["DeleteRequest"]["Key"]))
     return puts
@@ -77,101 +180,169 @@ def _batched(table: Table, entries: Sequence[Request]) -> Iterable[Work]:
 
 def _put_item(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
-    return RequestCost([table.put(request["Item"])], [table], write=True)
+    return RequestCost([table.charge_put(request["Item"])], [table], is_write=True)
 
 
 def _update_item(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
-    return RequestCost([_update(table, request["Key"])], [table], write=True)
+    return RequestCost([_update(table, request["Key"])], [table], is_write=True)
 
 
 def _delete_item(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
-    return RequestCost([_delete(table, request["Key"])], [table], write=True)
+    return RequestCost([_delete(table, request["Key"])], [table], is_write=True)
 
 
 def _transact_write(request: Request, tables: Tables) -> RequestCost:
-    works: list[Work] = []
+    item_charges: list[ItemCharges] = []
     touched: dict[str, Table] = {}
     for entry in request["TransactItems"]:
         ((kind, wanted),) = entry.items()
         table = find_table(wanted["TableName"], tables)
         touched[table.name] = table
-        works.append(_TRANSACTED[kind](table, wanted))
-    return RequestCost(works, list(touched.values()), write=True, together=True)
+        item_charges.append(_TRANSACTED[kind](table, wanted))
+    return RequestCost(item_charges, list(touched.values()), is_write=True, atomic=True)
 
 
 def _get_item(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
-    return RequestCost([_get(table, request["Key"], _consistency(request))], [table], write=False)
+    return RequestCost(
+        [_get(table, request["Key"], _consistency(request))], [table], is_write=False
+    )
 
 
 def _batch_get(request: Request, tables: Tables) -> RequestCost:
-    works: list[Work] = []
+    item_charges: list[ItemCharges] = []
     touched = []
     for name, wanted in request["RequestItems"].items():
         table = find_table(name, tables)
         touched.append(table)
         consistency = _consistency(wanted)
-        works.extend(_get(table, key, consistency) for key in wanted["Keys"])
-    return RequestCost(works, touched, write=False)
+        item_charges.extend(_get(table, key, consistency) for key in wanted["Keys"])
+    return RequestCost(item_charges, touched, is_write=False)
 
 
 def _transact_get(request: Request, tables: Tables) -> RequestCost:
-    works: list[Work] = []
+    item_charges: list[ItemCharges] = []
     touched: dict[str, Table] = {}
     for entry in request["TransactItems"]:
         wanted = entry["Get"]
         table = find_table(wanted["TableName"], tables)
         touched[table.name] = table
-        works.append(_get(table, wanted["Key"], TRANSACTIONAL))
-    return RequestCost(works, list(touched.values()), write=False, together=True)
+        item_charges.append(_get(table, wanted["Key"], TRANSACTIONAL))
+    return RequestCost(item_charges, list(touched.values()), is_write=False, atomic=True)
 
 
 def _query(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
     index = find_index(request, table)
     where = query_start(request, table, index)
-    return RequestCost([table.read(where, 0, _consistency(request), index)], [table], write=False)
+    return RequestCost(
+        [table.charge_read(where, 0, _consistency(request), index)], [table], is_write=False
+    )
 
 
 def _scan(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
     index = find_index(request, table)
     start = scan_start(request, table, index)
-    arm = table.arm if index is None else index.arm
+    target = table.target if index is None else index.target
     units = read_units(0, _consistency(request))
-    tokens = table.read_tokens(units, _consistency(request))
-    charge: Charge = (arm, arm.resource.partitions.at((start,)), units, SCAN, start, tokens)
-    return RequestCost([(charge,)], [table], write=False)
+    tokens = table.tokens_for_read(units, _consistency(request))
+    charge: Charge = (target, target.resource.partitions.at((start,)), units, SCAN, start, tokens)
+    return RequestCost([(charge,)], [table], is_write=False)
 
 
-def _get(table: Table, key: Item, consistency: float) -> Work:
+def _get(table: Table, key: Item, consistency: float) -> ItemCharges:
     where = table.identity(key)
-    known = table.remembered.get(where)
-    return table.read(where, item_bytes(known) if known else 0, consistency)
+    known = table.image_cache.get(where)
+    return table.charge_read(where, item_bytes(known) if known else 0, consistency)
 
 
-def _delete(table: Table, key: Item, factor: float = 1.0) -> Work:
-    known = table.remembered.get(table.identity(key))
-    return table.write(known, None, factor) if known else table.touch(key, factor=factor)
+def _delete(table: Table, key: Item, factor: float = 1.0) -> ItemCharges:
+    known = table.image_cache.get(table.identity(key))
+    return (
+        table.charge_write(known, None, factor)
+        if known
+        else table.charge_unchanged(key, factor=factor)
+    )
 
 
-def _update(table: Table, key: Item, factor: float = 1.0) -> Work:
-    known = table.remembered.get(table.identity(key))
-    return table.touch(key, item_bytes(known) if known else 0, factor)
+def _update(table: Table, key: Item, factor: float = 1.0) -> ItemCharges:
+    known = table.image_cache.get(table.identity(key))
+    return table.charge_unchanged(key, item_bytes(known) if known else 0, factor)
 
 
 def _consistency(request: Request) -> float:
     return STRONG if request.get("ConsistentRead") else EVENTUAL
 
 
-_TRANSACTED: Final[dict[str, Callable[[Table, Request], Work]]] = {
-    "Put": lambda table, wanted: table.put(wanted["Item"], TRANSACTIONAL),
+def _sorted(
+    entries: Sequence[Any], verdicts: Iterator[Throttle | None]
+) -> tuple[list[Any], list[Any]]:
+    passing: list[Any] = []
+    others: list[Any] = []
+    for entry in entries:
+        (passing if next(verdicts) is None else others).append(entry)
+    return passing, others
+
+
+def _entries(wanted: Any) -> Sequence[Any]:
+    entries: Sequence[Any] = wanted["Keys"] if isinstance(wanted, Mapping) else wanted
+    return entries
+
+
+def _like(wanted: Any, entries: list[Any]) -> Any:
+    return {**wanted, "Keys": entries} if isinstance(wanted, Mapping) else entries
+
+
+def _start_key(start: Mapping[str, Value], names: Table | Index) -> tuple[str, Any]:
+    sort = None if names.sort_name is None else sortable_value(start[names.sort_name])
+    return key_text(start[names.partition_name]), sort
+
+
+def _bound(operator: str, values: list[Value], otherwise: Any, *, forward: bool) -> Any:
+    if operator in ("=", "begins"):
+        return sortable_value(values[0])
+    if operator == "between":
+        return sortable_value(values[0 if forward else 1])
+    lower = operator in (">", ">=")
+    return sortable_value(values[0]) if lower == forward else otherwise
+
+
+def _conditions(request: Mapping[str, Any]) -> list[Condition]:
+    legacy = request.get("KeyConditions")
+    if legacy:
+        return [
+            (
+                name,
+                _LEGACY.get(condition["ComparisonOperator"], "between"),
+                condition["AttributeValueList"],
+            )
+            for name, condition in legacy.items()
+        ]
+    expression = request["KeyConditionExpression"]
+    names = request.get("ExpressionAttributeNames") or {}
+    values = request.get("ExpressionAttributeValues") or {}
+    between = _BETWEEN.findall(expression)
+    found: list[tuple[str, str, tuple[str, ...]]]
+    found = [(name, "between", (low, high)) for name, low, high in between]
+    found += [(name, "begins", (prefix,)) for name, prefix in _BEGINS.findall(expression)]
+    rest = _BETWEEN.sub("", expression)
+    found += [(name, sign, (value,)) for name, sign, value in _COMPARISON.findall(rest)]
+    return [
+        (names.get(name, name), sign, [values[text] for text in texts])
+        for name, sign, texts in found
+    ]
+
+
+_TRANSACTED: Final[dict[str, Callable[[Table, Request], ItemCharges]]] = {
+    "Put": lambda table, wanted: table.charge_put(wanted["Item"], TRANSACTIONAL),
     "Update": lambda table, wanted: _update(table, wanted["Key"], TRANSACTIONAL),
     "Delete": lambda table, wanted: _delete(table, wanted["Key"], TRANSACTIONAL),
     "ConditionCheck": lambda table, wanted: _update(table, wanted["Key"], TRANSACTIONAL),
 }
+
 
 OPERATIONS: Final[dict[str, Callable[[Request, Tables], RequestCost]]] = {
     "BatchGetItem": _batch_get,

@@ -1,10 +1,10 @@
-"""What the model must know of a table: keys, indexes, billing mode, limits. Plain values, no behaviour."""
+"""Settings of tables: keys, indexes, billing mode, throughput. Plain values, no behaviour."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["IndexSettings", "Key", "ProvisionedThroughput", "TableSettings"]
+__all__ = ["IndexSettings", "Key", "TableSettings", "ThroughputSettings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,16 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProvisionedThroughput:
-    """Units a second of a table or a global index; None where nothing is set."""
+class ThroughputSettings:
+    """Provisioned, maximum on-demand and warm units a second of a table or a global index.
+
+    None where nothing is set.
+    """
 
     provisioned_write: float | None = None
     provisioned_read: float | None = None
-    maximum_write: float | None = None
-    maximum_read: float | None = None
+    max_write: float | None = None
+    max_read: float | None = None
     warm_write: float | None = None
     warm_read: float | None = None
 
@@ -40,25 +43,28 @@ class IndexSettings:
     key: Key
     local: bool = False
     projected: frozenset[str] | None = None  # non-key attributes; None projects all
-    throughput: ProvisionedThroughput = field(default_factory=ProvisionedThroughput)
+    throughput: ThroughputSettings = field(default_factory=ThroughputSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSettings:
-    """A table. `stored_bytes` is what it holds already, for the number of its first partitions."""
+    """A table.
+
+    `stored_bytes` is what it holds already, which decides the number of its partitions.
+    """
 
     name: str
     key: Key
     provisioned: bool = False
-    throughput: ProvisionedThroughput = field(default_factory=ProvisionedThroughput)
+    throughput: ThroughputSettings = field(default_factory=ThroughputSettings)
     indexes: tuple[IndexSettings, ...] = ()
     stored_bytes: int = 0
 
     @classmethod
     def from_description(cls, described: Mapping[str, Any]) -> "TableSettings":
-        """Read what CreateTable takes, DescribeTable answers (its `Table`) or `AWS::DynamoDB::Table` holds.
+        """Parse CreateTable's request, DescribeTable's `Table`, or `AWS::DynamoDB::Table`.
 
-        KeyError where the name or the keys are missing.
+        KeyError if the name or the keys are missing.
         """
         provisioned = _is_provisioned(described)
         return cls(
@@ -85,15 +91,15 @@ def _key(schema: Sequence[Mapping[str, str]]) -> Key:
     return Key(names["HASH"], names.get("RANGE"))
 
 
-def _throughput(described: Mapping[str, Any], *, provisioned: bool) -> ProvisionedThroughput:
+def _throughput(described: Mapping[str, Any], *, provisioned: bool) -> ThroughputSettings:
     rates = (described.get("ProvisionedThroughput") or {}) if provisioned else {}
     maximum = {} if provisioned else (described.get("OnDemandThroughput") or {})
     warm = described.get("WarmThroughput") or {}
-    return ProvisionedThroughput(
+    return ThroughputSettings(
         provisioned_write=_figure(rates.get("WriteCapacityUnits")),
         provisioned_read=_figure(rates.get("ReadCapacityUnits")),
-        maximum_write=_figure(maximum.get("MaxWriteRequestUnits")),
-        maximum_read=_figure(maximum.get("MaxReadRequestUnits")),
+        max_write=_figure(maximum.get("MaxWriteRequestUnits")),
+        max_read=_figure(maximum.get("MaxReadRequestUnits")),
         warm_write=_figure(warm.get("WriteUnitsPerSecond")),
         warm_read=_figure(warm.get("ReadUnitsPerSecond")),
     )

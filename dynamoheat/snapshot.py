@@ -1,11 +1,10 @@
-"""The model's state as JSON: what `GET /heat` answers."""
+"""The model's state as plain JSON values."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dynamoheat.buckets import TokenBucket
+from dynamoheat.limits import ThroughputLimits, TokenBucket
 from dynamoheat.partitions import Partition, Position
-from dynamoheat.rates import Rates
 from dynamoheat.resources import Resource, Split
 from dynamoheat.tables import Table
 
@@ -13,7 +12,7 @@ __all__ = ["snapshot"]
 
 
 def snapshot(tables: Mapping[str, Table], now: float) -> dict[str, Any]:
-    """Return everything that is worth seeing of some tables, as plain values."""
+    """Return partitions, limits, throttles and splits of tables as plain JSON values."""
     return {
         "now": now,
         "tables": {
@@ -35,15 +34,15 @@ def _resource(resource: Resource, now: float) -> dict[str, Any]:
         "mode": "PROVISIONED" if resource.provisioned else "PAY_PER_REQUEST",
         "consumed": {"write": total.consumed_write, "read": total.consumed_read},
         "throttled": {str(reason): count for reason, count in total.throttled.items()},
-        "warm": {"write": resource.writes.warm, "read": resource.reads.warm},
+        "warm": {"write": resource.writes.warm_throughput, "read": resource.reads.warm_throughput},
         "limits": {"write": _limits(resource.writes, now), "read": _limits(resource.reads, now)},
-        "waiting": resource.behind(now),
+        "waiting": resource.pending_updates(now),
         "partitions": [_partition(resource, partition, now) for partition in resource.partitions],
         "splits": [_split(split) for split in resource.splits],
     }
 
 
-def _limits(rates: Rates, now: float) -> list[dict[str, Any]]:
+def _limits(rates: ThroughputLimits, now: float) -> list[dict[str, Any]]:
     return [
         {
             "limit": str(limit.cause),
@@ -55,19 +54,19 @@ def _limits(rates: Rates, now: float) -> list[dict[str, Any]]:
 
 
 def _partition(resource: Resource, partition: Partition, now: float) -> dict[str, Any]:
-    writes, reads = resource.per_second(partition, now)
+    writes, reads = resource.consumed_per_second(partition, now)
     written = partition.consumed_write + partition.write_units
     return {
         "number": partition.number,
         "from": _position(partition.low),
-        "to": _position(resource.partitions.high(partition)),
+        "to": _position(resource.partitions.end(partition)),
         "bytes": round(partition.bytes),
         "write": _side(partition.write, written, writes, now),
         "read": _side(partition.read, partition.consumed_read, reads, now),
-        "throttled": partition.throttled,
+        "throttled": partition.throttled_items,
         "hot_since": partition.hot_since,
         "split_at": partition.split_at,
-        "unsplittable": partition.unsplittable,
+        "unsplittable": partition.is_unsplittable,
     }
 
 
@@ -83,7 +82,7 @@ def _side(bucket: TokenBucket, consumed: float, per_second: float, now: float) -
 def _split(split: Split) -> dict[str, Any]:
     return {
         "at": split.at,
-        "why": split.why,
+        "why": split.trigger,
         "parent": split.parent,
         "children": list(split.children),
         "cut": _position(split.cut),

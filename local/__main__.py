@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _up(options: argparse.Namespace, progress: ProgressPrinter) -> None:
     heat = HeatOptions.from_arguments(options)
-    heat.check()
+    heat.validate()
     chosen = Options(
         port=options.port,
         data=options.data,

@@ -35,6 +35,6 @@ def missing_table(reply: Reply) -> bool:
 def tables_named(body: bytes) -> set[str]:
     """Return the names of the tables in a request of any operation but PartiQL's; none if malformed."""
     try:
-        return set(wire.tables_named(json.loads(body)))
+        return set(wire.table_names(json.loads(body)))
     except ValueError:
         return set()

@@ -15,9 +15,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from dynamoheat.serve.descriptions import without_unsupported
-from dynamoheat.serve.tables import ModelTables
-from dynamoheat.serve.wire import in_shape
+from dynamoheat.serve.tables import ModelTables, drop_unsupported
+from dynamoheat.serve.wire import normalize_error
 from local.calls import (
     DATA_PLANE,
     Admit,
@@ -81,12 +80,12 @@ class DynamoDB:
     def tables_changed(self) -> None:
         """Tell the model of the tables that the engine has now."""
         if self._tables is not None:
-            self._tables.match(self._mirror.described)
+            self._tables.sync(self._mirror.described)
 
     async def _forward(self, call: EndpointCall) -> Reply:
         reply = await self._engine(call)
         if not missing_table(reply):
-            return in_shape(reply)
+            return normalize_error(reply)
         names = tables_named(call.body)
         made = [await asyncio.to_thread(self._mirror.ensure, name) for name in sorted(names)]
         self.tables_changed()
@@ -121,7 +120,7 @@ class DynamoDB:
     async def _update(self, call: EndpointCall, name: str, reply: Reply) -> Reply:
         request = json.loads(call.body)
         kept = {key: value for key, value in request.items() if key in _ENGINE_UPDATES}
-        kept = without_unsupported(kept)
+        kept = drop_unsupported(kept)
         if kept.keys() - {"AttributeDefinitions"}:
             body = json.dumps({"TableName": name, **kept}).encode()
             updated = await self._engine(EndpointCall(call.operation, body, call.headers))
@@ -129,7 +128,7 @@ class DynamoDB:
                 return updated
         await asyncio.to_thread(self._mirror.ensure, name)
         if self._tables is not None:
-            self._tables.update(request, self._mirror.described.get(name))
+            self._tables.apply_update(request, self._mirror.described.get(name))
         return reply
 
     async def _describe(self, call: EndpointCall) -> Reply:
@@ -144,7 +143,7 @@ class DynamoDB:
             return held
         _complete(answer["Table"], json.loads(held.body)["Table"])
         if self._tables is not None:
-            self._tables.complete(answer["Table"])
+            self._tables.add_throughput(answer["Table"])
         headers = {"Content-Type": "application/x-amz-json-1.0"}
         return Reply(200, json.dumps(answer).encode(), headers)
 

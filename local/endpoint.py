@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from botocore.exceptions import BotoCoreError, ClientError
 
+from dynamoheat.serve import answer_page, is_page, leave_unanswered, to_response
 from dynamoheat.serve.faults import Faults
-from dynamoheat.serve.pages import answer_page, is_page, leave_unanswered, responded
 from dynamoheat.serve.throttling import Throttling
 from dynamoheat.serve.wire import UnansweredError
 from local.calls import EndpointCall, refusal
@@ -84,7 +84,7 @@ class Endpoint:
             return await leave_unanswered(request, how)
         except (BotoCoreError, ClientError) as error:
             reply = refusal(500, "InternalServerError", f"The table could not be mirrored: {error}")
-        return responded(reply)
+        return to_response(reply)
 
     async def _answer_metrics(self, request: web.BaseRequest) -> web.Response:
         body = await request.content.read()
@@ -92,7 +92,7 @@ class Endpoint:
         reply = await self.cloudwatch.answer(asked)
         if reply is None:
             reply = await self._aws.send(EndpointCall("", body, request.headers), request.raw_path)
-        return responded(reply)
+        return to_response(reply)
 
     def _api_path(self, raw_path: str) -> str:
         return f"/restapis/{self.api_id}/$default/_user_request_{raw_path.removeprefix(_API)}"
@@ -107,7 +107,7 @@ class Endpoint:
                 self._settling = asyncio.create_task(self._settle())
         if self._settled < self._changes:
             await self._sync()
-        return responded(reply)
+        return to_response(reply)
 
     async def _settle(self) -> None:
         """Follow stacks that change while nobody asks about them."""

@@ -12,11 +12,10 @@ import boto3
 from botocore.config import Config
 
 from dynamoheat import Heat
-from dynamoheat.serve.connection_pool import EngineConnectionPool
-from dynamoheat.serve.descriptions import Description
+from dynamoheat.serve.engine import EngineConnectionPool
 from dynamoheat.serve.factory import make_faults, make_throttling, steady_clock
 from dynamoheat.serve.options import HeatOptions
-from dynamoheat.serve.tables import Describe
+from dynamoheat.serve.tables import Describe, Description
 from local.calls import EndpointCall, admit_all
 from local.children import LOOPBACK, free_port
 from local.clients import client_settings

@@ -7,8 +7,8 @@ from random import Random
 from typing import Any, Final
 
 from benchmarks.fleet.virtual_time import VirtualTime
-from dynamoheat import Heat, IndexSettings, Key, ProvisionedThroughput, TableSettings
-from dynamoheat.outcome import Admission
+from dynamoheat import Heat, IndexSettings, Key, TableSettings, ThroughputSettings
+from dynamoheat.admission import Admission
 from spillway import ThrottledError, keys
 from spillway.dynamodb.port import ConditionFailedError, ThrottlingReason
 from tests.model.atomic_table import AtomicTables
@@ -32,10 +32,10 @@ def events_table(
     *,
     warm_write: float | None,
     with_index: bool = True,
-    throughput: ProvisionedThroughput | None = None,
+    throughput: ThroughputSettings | None = None,
 ) -> TableSettings:
     """Return the main table, on demand, table and index warm for so many units a second."""
-    given = throughput or ProvisionedThroughput(warm_write=warm_write)
+    given = throughput or ThroughputSettings(warm_write=warm_write)
     index = IndexSettings(
         name=keys.INDEX_NAME,
         key=Key(keys.INDEX_PARTITION_KEY, keys.SORT_KEY),
@@ -101,7 +101,7 @@ class SimulatedDynamoDB:
         admission = self.heat.admit(operation, request, self._time.now)
         answer = self._carry_out(operation, request, table, admission)
         self._time.sleep(self._half())
-        if admission.throttled:
+        if admission.is_rejected:
             raise ThrottledError("ThrottlingException", "", _reasons(admission))
         if isinstance(answer, Exception):
             raise answer
@@ -116,8 +116,8 @@ class SimulatedDynamoDB:
         if table == EVENTS:
             self._note(operation, request, admission)
             left = admission.unprocessed
-            return {"UnprocessedItems": left} if left and not admission.throttled else {}
-        if admission.throttled:
+            return {"UnprocessedItems": left} if left and not admission.is_rejected else {}
+        if admission.is_rejected:
             return {}
         try:
             answer = self.kept(operation, request)

@@ -1,4 +1,4 @@
-"""One workload in either mode, and what it came to."""
+"""One workload in either mode, and its figures."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from benchmarks.modes.workload import TABLE, Item, ModeStream, ModeWorkload
 from dynamoheat import Heat, Resource, Split, ThrottleReason
 from dynamoheat.aggregated import AggregatedHeat
 
-__all__ = ["Figures", "by_events", "by_rates"]
+__all__ = ["RunFigures", "by_events", "by_rates"]
 
 _BATCHES: Final = 20  # a second and kind
 
@@ -18,7 +18,7 @@ Streams = list[tuple[ModeStream, Iterator[Item]]]
 
 
 @dataclass(slots=True)
-class Figures:
+class RunFigures:
     """What a run came to, in items."""
 
     accepted: int
@@ -31,7 +31,7 @@ class Figures:
         return self.throttled.total()
 
 
-def by_rates(workload: ModeWorkload, *, seed: int, step: float = 1.0) -> Figures:
+def by_rates(workload: ModeWorkload, *, seed: int, step: float = 1.0) -> RunFigures:
     """Run a workload in the aggregated mode."""
     heat = AggregatedHeat(workload.parameters, step=step, seed=seed)
     heat.create_table(workload.settings)
@@ -44,7 +44,7 @@ def by_rates(workload: ModeWorkload, *, seed: int, step: float = 1.0) -> Figures
     return _figures(heat.resource, workload)
 
 
-def by_events(workload: ModeWorkload, *, seed: int, chance: int = 0) -> Figures:
+def by_events(workload: ModeWorkload, *, seed: int, chance: int = 0) -> RunFigures:
     """Run a workload in the event mode; `chance` draws the items, `seed` is the model's."""
     heat = Heat(workload.parameters, seed=seed)
     heat.create_table(workload.settings, 0.0)
@@ -68,11 +68,11 @@ def by_events(workload: ModeWorkload, *, seed: int, chance: int = 0) -> Figures:
     return _figures(heat.resource, workload)
 
 
-def _figures(find: Callable[..., Resource], workload: ModeWorkload) -> Figures:
+def _figures(find: Callable[..., Resource], workload: ModeWorkload) -> RunFigures:
     indexes = (index.name for index in workload.settings.indexes)
     resources = [find(TABLE), *(find(TABLE, index) for index in indexes)]
     total = resources[0].meter.total
-    figures = Figures(total.writes + total.reads)
+    figures = RunFigures(total.writes + total.reads)
     for resource in resources:
         figures.throttled.update(resource.meter.total.throttled)
         figures.splits.extend(resource.splits)
@@ -102,7 +102,7 @@ def _at_random_times(
 
 
 def _send(heat: Heat, items: list[Item], now: float, *, reads: bool) -> list[Item]:
-    """Send a batch and return what was throttled."""
+    """Send a batch and return its throttled items."""
     asked: Any = {"Keys": items} if reads else [{"PutRequest": {"Item": item}} for item in items]
     operation = "BatchGetItem" if reads else "BatchWriteItem"
     verdicts = heat.admit(operation, {"RequestItems": {TABLE: asked}}, now).verdicts

@@ -6,9 +6,16 @@ from itertools import accumulate
 from random import Random
 from typing import Any, Final
 
-from dynamoheat import IndexSettings, Key, ModelParameters, ProvisionedThroughput, TableSettings
-from dynamoheat.aggregated import Entries, Keys, Reads, Sorts, Traffic, Writes
-from dynamoheat.units import EVENTUAL
+from dynamoheat import IndexSettings, Key, ModelParameters, TableSettings, ThroughputSettings
+from dynamoheat.aggregated import (
+    IndexEntries,
+    KeyDistribution,
+    Reads,
+    SortKeyPattern,
+    Traffic,
+    Writes,
+)
+from dynamoheat.sizes import EVENTUAL
 
 __all__ = ["INDEX", "TABLE", "Item", "ModeStream", "ModeWorkload", "table"]
 
@@ -27,17 +34,23 @@ class ModeStream:
 
     rate: Callable[[float], float]
     keys: Mapping[str, float] | None = None
-    sorts: Sorts = Sorts.SPREAD
+    sorts: SortKeyPattern = SortKeyPattern.SPREAD
     kinds: Mapping[str, float] | None = None  # keys in the index; none: no entry
     reads: bool = False
 
     def traffic(self, *, retried: bool) -> Traffic:
         """Return what the aggregated mode is offered."""
-        keys = Keys.everywhere() if self.keys is None else Keys.of(self.keys, self.sorts)
+        keys = (
+            KeyDistribution.everywhere()
+            if self.keys is None
+            else KeyDistribution.of(self.keys, self.sorts)
+        )
         if self.reads:
-            return Reads(TABLE, keys, consistency=EVENTUAL, retried=retried)
-        indexes = {} if self.kinds is None else {INDEX: Entries(Keys.of(self.kinds))}
-        return Writes(TABLE, keys, indexes, retried=retried)
+            return Reads(TABLE, keys, consistency=EVENTUAL, is_retried=retried)
+        indexes = (
+            {} if self.kinds is None else {INDEX: IndexEntries(KeyDistribution.of(self.kinds))}
+        )
+        return Writes(TABLE, keys, indexes, is_retried=retried)
 
     def items(self, random: Random) -> Iterator[Item]:
         """Yield what the event mode is offered, each drawn by itself."""
@@ -51,9 +64,13 @@ class ModeStream:
             yield item
 
     def _sort_key(self, number: int, random: Random) -> str:
-        if self.sorts is Sorts.ONE:
+        if self.sorts is SortKeyPattern.SINGLE_ITEM:
             return "one"
-        return f"{number:012}" if self.sorts is Sorts.GROWING else f"{random.uniform(0, 1):.12f}"
+        return (
+            f"{number:012}"
+            if self.sorts is SortKeyPattern.ASCENDING
+            else f"{random.uniform(0, 1):.12f}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +93,7 @@ def table(
         name=TABLE,
         key=Key("pk", "sk"),
         provisioned=write is not None,
-        throughput=ProvisionedThroughput(
+        throughput=ThroughputSettings(
             provisioned_write=write, provisioned_read=write and 1.0, **throughput
         ),
         indexes=(IndexSettings(name=INDEX, key=Key("kind", "sk")),) if indexed else (),

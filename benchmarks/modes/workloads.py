@@ -1,15 +1,11 @@
-"""The workloads on which the two modes are compared: uniform, skewed, hot, growing, bursting, held back.
-
-Steady loads of a partition, and of its children after a split, stay clear of the threshold of splits for heat: what is on
-it splits or not by chance, in either mode.
-"""
+"""Workloads on which both modes are compared: uniform, skewed, hot, growing, bursting."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from benchmarks.modes.workload import ModeStream, ModeWorkload, table
 from dynamoheat import ModelParameters, TableSettings
-from dynamoheat.aggregated import Sorts
+from dynamoheat.aggregated import SortKeyPattern
 
 __all__ = ["ZIPF", "workloads"]
 
@@ -21,7 +17,7 @@ Rate = Callable[[float], float]
 
 
 def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
-    """Return them for a table of up to 40 partitions, with rates in proportion to a partition's."""
+    """Return the workloads for up to 40 partitions, at rates relative to a partition's limit."""
     unit = limits.partition_wcu
     minute = 60 / limits.time_scale
 
@@ -44,7 +40,7 @@ def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
         workload("uniform keys", wide, _steady(10 * unit)),
         workload(
             "uniform keys, too many",
-            table(warm_write=40 * unit, maximum_write=6 * unit),
+            table(warm_write=40 * unit, max_write=6 * unit),
             _steady(9 * unit),
         ),
         workload("Zipf", wide, _steady(10.6 * unit, ZIPF)),
@@ -57,7 +53,7 @@ def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
         workload(
             "a hot key, growing",
             wide,
-            _steady(3 * unit, hot, Sorts.GROWING),
+            _steady(3 * unit, hot, SortKeyPattern.ASCENDING),
             _steady(5 * unit),
         ),
         workload("ten hot keys", wide, _steady(14 * unit, _TEN)),
@@ -82,7 +78,9 @@ def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
             "waves, retried",
             wide,
             ModeStream(
-                rate=_waves(10 * minute, 0.1 * unit, 1.2 * unit), keys=hot, sorts=Sorts.GROWING
+                rate=_waves(10 * minute, 0.1 * unit, 1.2 * unit),
+                keys=hot,
+                sorts=SortKeyPattern.ASCENDING,
             ),
             _steady(5 * unit),
             retried=True,
@@ -91,7 +89,9 @@ def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
 
 
 def _steady(
-    rate: float, keys: Mapping[str, float] | None = None, sorts: Sorts = Sorts.SPREAD
+    rate: float,
+    keys: Mapping[str, float] | None = None,
+    sorts: SortKeyPattern = SortKeyPattern.SPREAD,
 ) -> ModeStream:
     return ModeStream(rate=lambda _: rate, keys=keys, sorts=sorts)
 

@@ -1,51 +1,63 @@
-"""How much may pass? `dynamoheat.admission` for amounts: the same limits in the same order, asked for all at once.
+"""Admission of amounts: the limits of `dynamoheat.admission` in the same order, all units at once.
 
-Within a step everything is taken to come evenly and well mixed. A limit on the whole table then refuses all
-keys the same share, a partition all of its keys the same share of what gets to it, and a full index again all keys.
-One share `passes` (what the whole lets through) and one cap a partition describe that: of what a
-partition is asked, the lesser of the two is accepted. The greatest `passes` that keeps every limit is what the event mode's
-bucket by bucket admission of single items comes to on average.
+One share for everything (`admitted_share`) and one cap a partition describe what is admitted: each
+partition serves the lesser of the two. The greatest share that keeps every limit equals, on
+average, what admission of single items comes to.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from dynamoheat.aggregated.bisection import greatest_share
-from dynamoheat.aggregated.flows import Amounts, Branch, FlowRefusal, TrafficFlow
-from dynamoheat.rates import Rates
+from dynamoheat.aggregated.flows import Amounts, FlowRefusal, IndexBranch, TrafficFlow
+from dynamoheat.limits import ThroughputLimits
 from dynamoheat.reasons import Throttle, ThrottleCause
 from dynamoheat.resources import Resource
 
-__all__ = ["AdmissionVerdict", "admit_reads", "admit_writes", "entries", "settle"]
+__all__ = [
+    "AdmissionVerdict",
+    "admit_reads",
+    "admit_writes",
+    "divide_flow",
+    "entry_amounts",
+    "greatest_share",
+]
+
+_ROUNDS: Final = 80
+
+
+_CLOSE: Final = 1e-9  # of the scale
 
 
 @dataclass(slots=True)
 class AdmissionVerdict:
-    """What passes: of a partition's demand the lesser of `passes` and its cap."""
+    """What is admitted: of each partition's units, the lesser of `admitted_share` and its cap."""
 
-    own: Throttle  # what a partition refuses
-    caps: Amounts = field(default_factory=dict)  # shares; of partitions that can't take all
-    passes: float = 1.0
-    whole: Throttle | None = None  # what refuses the rest
-    after: bool = False  # whether that comes after the partitions, as an index's buffer does
+    partition_throttle: Throttle  # of a partition at its cap
+    caps: Amounts = field(
+        default_factory=dict
+    )  # shares of the units that overloaded partitions serve
+    admitted_share: float = 1.0
+    table_throttle: Throttle | None = None  # the table's or index's, for the rest
+    is_index_limited: bool = False  # an index's buffer is checked after the partitions
 
-    def shares(self, cap: float) -> tuple[float, float, float]:
-        """Return what is accepted, refused by a partition with this cap, and refused by the whole."""
-        if not self.after:
-            accepted = min(self.passes, cap)
-            return accepted, self.passes - accepted, 1 - self.passes
-        kept = 1.0 if cap >= self.passes else cap / self.passes
-        return kept * self.passes, 1 - kept, kept * (1 - self.passes)
+    def shares_at_cap(self, cap: float) -> tuple[float, float, float]:
+        """Return the shares admitted, refused by a partition's cap and refused by the table."""
+        if not self.is_index_limited:
+            accepted = min(self.admitted_share, cap)
+            return accepted, self.admitted_share - accepted, 1 - self.admitted_share
+        kept = 1.0 if cap >= self.admitted_share else cap / self.admitted_share
+        return kept * self.admitted_share, 1 - kept, kept * (1 - self.admitted_share)
 
 
 def admit_writes(
     resource: Resource, indexes: Iterable[Resource], flows: Sequence[TrafficFlow], buffer: float
 ) -> AdmissionVerdict:
-    """Return what passes of all writes to a table; its buckets and its indexes' must be poured.
+    """Return what is admitted of all writes to a table. All buckets must be filled over the step.
 
-    `indexes` are all of its global indexes, `buffer` the units of updates that one may have waiting.
+    `indexes` are all of its global indexes; each may have `buffer` units of updates pending.
     """
-    asked = _summed(flow.asked for flow in flows)
+    asked = _summed(flow.offered_units for flow in flows)
     caps = {
         partition: max(partition.write.tokens, 0.0) / units
         for partition, units in asked.items()
@@ -60,9 +72,13 @@ def admit_writes(
 
 
 def admit_reads(resource: Resource, flows: Sequence[TrafficFlow]) -> AdmissionVerdict:
-    """Return what passes of all reads of a table or an index; its buckets must be poured."""
+    """Return what is admitted of all reads of a table or an index.
+
+    All buckets must be filled over the step.
+    """
     wanted = _summed(
-        {partition: units * flow.extra for partition, units in flow.asked.items()} for flow in flows
+        {partition: units * flow.extra_per_unit for partition, units in flow.offered_units.items()}
+        for flow in flows
     )
     caps = {
         partition: max(partition.read.tokens, 0.0) / tokens
@@ -75,67 +91,71 @@ def admit_reads(resource: Resource, flows: Sequence[TrafficFlow]) -> AdmissionVe
     return verdict
 
 
-def settle(flow: TrafficFlow, verdict: AdmissionVerdict) -> None:
-    """Divide what a flow asked into what passed and what was throttled, by reason."""
-    if verdict.passes == 1 and not verdict.caps:
-        flow.passed = flow.asked
+def divide_flow(flow: TrafficFlow, verdict: AdmissionVerdict) -> None:
+    """Divide a flow's units into those admitted and those throttled, by reason."""
+    if verdict.admitted_share == 1 and not verdict.caps:
+        flow.admitted_units = flow.offered_units
         return
     own: Amounts = {}
     whole: Amounts = {}
-    for partition, units in flow.asked.items():
-        accepted, by_own, by_whole = verdict.shares(verdict.caps.get(partition, 1.0))
-        flow.passed[partition] = units * accepted
+    for partition, units in flow.offered_units.items():
+        accepted, by_own, by_whole = verdict.shares_at_cap(verdict.caps.get(partition, 1.0))
+        flow.admitted_units[partition] = units * accepted
         if by_own > 0:
             own[partition] = units * by_own
         if by_whole > 0:
             whole[partition] = units * by_whole
     if own:
-        flow.refusals.append(FlowRefusal(verdict.own, own, by_partition=True))
-    if whole and verdict.whole is not None:
-        flow.refusals.append(FlowRefusal(verdict.whole, whole, by_partition=False))
+        flow.refusals.append(FlowRefusal(verdict.partition_throttle, own, is_by_partition=True))
+    if whole and verdict.table_throttle is not None:
+        flow.refusals.append(FlowRefusal(verdict.table_throttle, whole, is_by_partition=False))
 
 
-def entries(branch: Branch, passed: float) -> Amounts:
-    """Return the units of an index's partitions when so many units pass at the table."""
-    units = passed * branch.units
+def entry_amounts(branch: IndexBranch, passed: float) -> Amounts:
+    """Return the units of an index's partitions when `passed` units are admitted at the table."""
+    units = passed * branch.units_per_table_unit
     return {partition: units * share for partition, share in branch.route.shares.items()}
 
 
 class _Passing:
-    """The units of a flow that pass, by the share that the whole lets through."""
+    """The admitted units of a flow as a function of the share that is admitted."""
 
     __slots__ = ("_capped", "_free", "flow")
 
     def __init__(self, flow: TrafficFlow, caps: Amounts) -> None:
         self.flow = flow
         self._capped = [
-            (units, caps[partition]) for partition, units in flow.asked.items() if partition in caps
+            (units, caps[partition])
+            for partition, units in flow.offered_units.items()
+            if partition in caps
         ]
-        self._free = flow.total - sum(units for units, _ in self._capped)
+        self._free = flow.total_units - sum(units for units, _ in self._capped)
 
     def __call__(self, passes: float) -> float:
         return passes * self._free + sum(units * min(passes, cap) for units, cap in self._capped)
 
 
 class _Index:
-    """What a global index would have waiting, by the share that passes at its table."""
+    """The pending units of a global index as a function of the share admitted at its table."""
 
     def __init__(self, resource: Resource, passing: Sequence[_Passing]) -> None:
         self.resource = resource
-        self._feeds = [
+        self._sources = [
             (flow, branch)
             for flow in passing
             for branch in flow.flow.branches
             if branch.resource is resource
         ]
-        self._owed = {
-            partition: 0.0 for partition in resource.indebted if partition.write.tokens < 0
+        self._debts = {
+            partition: 0.0
+            for partition in resource.partitions_in_debt
+            if partition.write.tokens < 0
         }
 
-    def waiting(self, passes: float) -> tuple[float, ThrottleCause]:
-        """Return the greatest of what waits for partitions and for each limit, and which it is."""
+    def waiting_units(self, passes: float) -> tuple[float, ThrottleCause]:
+        """Return the most units that wait for partitions or for one limit, and its cause."""
         amounts = _summed(
-            [self._owed, *(entries(branch, flow(passes)) for flow, branch in self._feeds)]
+            [self._debts, *(entry_amounts(branch, flow(passes)) for flow, branch in self._sources)]
         )
         total = sum(amounts.values())
         found, cause = 0.0, ThrottleCause.KEY_RANGE
@@ -150,29 +170,29 @@ class _Index:
 def _limit(
     verdict: AdmissionVerdict,
     resource: Resource,
-    rates: Rates,
+    rates: ThroughputLimits,
     passing: Sequence[_Passing],
     *,
     write: bool,
 ) -> None:
-    """Let through what the scarcest of a table's or an index's limits holds."""
+    """Reduce the admitted share to what the scarcest limit of a table or an index holds."""
     least = min(rates.limits, key=lambda limit: limit.bucket.tokens)
     tokens = max(least.bucket.tokens, 0.0)
-    verdict.passes = greatest_share(
+    verdict.admitted_share = greatest_share(
         lambda share: sum(flow(share) for flow in passing) - tokens, tokens + 1
     )
-    if verdict.passes < 1:
-        verdict.whole = resource.throttle(least.cause, write=write)
+    if verdict.admitted_share < 1:
+        verdict.table_throttle = resource.throttle(least.cause, write=write)
 
 
 def _hold_back(verdict: AdmissionVerdict, index: _Index, buffer: float) -> None:
-    """Let through what an index's buffer has room for, if that is less still."""
-    if index.waiting(verdict.passes)[0] <= buffer:
+    """Reduce the admitted share to what an index's buffer has room for."""
+    if index.waiting_units(verdict.admitted_share)[0] <= buffer:
         return
-    passes = greatest_share(lambda share: index.waiting(share)[0] - buffer, buffer + 1)
-    if passes < verdict.passes:
-        verdict.passes, verdict.after = passes, True
-        verdict.whole = index.resource.throttle(index.waiting(passes)[1], write=True)
+    passes = greatest_share(lambda share: index.waiting_units(share)[0] - buffer, buffer + 1)
+    if passes < verdict.admitted_share:
+        verdict.admitted_share, verdict.is_index_limited = passes, True
+        verdict.table_throttle = index.resource.throttle(index.waiting_units(passes)[1], write=True)
 
 
 def _summed(amounts: Iterable[Amounts]) -> Amounts:
@@ -181,3 +201,31 @@ def _summed(amounts: Iterable[Amounts]) -> Amounts:
         for partition, units in each.items():
             sums[partition] = sums.get(partition, 0.0) + units
     return sums
+
+
+def greatest_share(excess: Callable[[float], float], scale: float) -> float:
+    """Return the greatest share from 0 to 1 at which `excess` is not above zero, by bisection.
+
+    Return 0 if there is none. `excess` must be continuous and never fall. `scale` is its order of
+    magnitude, and a billionth of it the precision. Steps alternate between linear interpolation,
+    which is exact without a kink, and halving: some twenty calls at most with a hundred kinks.
+    """
+    close = _CLOSE * scale
+    low, high = 0.0, 1.0
+    at_high = excess(high)
+    if at_high <= close:
+        return high
+    at_low = excess(low)
+    if at_low > 0:
+        return low
+    for turn in range(_ROUNDS):
+        line = at_low / (at_low - at_high)
+        middle = low + (high - low) * (0.5 if turn % 2 else line)
+        found = excess(middle)
+        if abs(found) <= close:
+            return middle
+        if found < 0:
+            low, at_low = middle, found
+        else:
+            high, at_high = middle, found
+    return low

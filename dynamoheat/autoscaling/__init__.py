@@ -1,13 +1,18 @@
-"""Application Auto Scaling of provisioned tables, and the limits on lowering their capacity.
+"""Application Auto Scaling of provisioned tables, and the quota on lowering their capacity.
 
-    minute's consumption ──▶ tracking: target tracking ──▶ decreases: may it be lowered now? ──▶ UpdateTable
+    a minute's consumption ─▶ target tracking ─▶ decrease quota ─▶ UpdateTable
 
-`tracking` decides for one capacity from its figures alone; `scaled` watches the tables of a `Heat` and
-changes them. All times are seconds; days are UTC's where the clock is the epoch's.
+`tracking` decides on one capacity from its figures alone. `scaled_table` watches the tables of a
+`Heat` and updates them. All times are seconds; days are UTC's if the clock is the epoch's.
 """
 
-from dynamoheat.autoscaling.decreases import Decreases
-from dynamoheat.autoscaling.scaled import Change, ScaledTable
-from dynamoheat.autoscaling.tracking import ScalingPolicy, Tracker
+from dynamoheat.autoscaling.scaled_table import AutoScalingChange, ScaledTable
+from dynamoheat.autoscaling.tracking import CapacityTracker, DecreaseQuota, TargetTrackingPolicy
 
-__all__ = ["Change", "Decreases", "ScaledTable", "ScalingPolicy", "Tracker"]
+__all__ = [
+    "AutoScalingChange",
+    "CapacityTracker",
+    "DecreaseQuota",
+    "ScaledTable",
+    "TargetTrackingPolicy",
+]

@@ -1,4 +1,4 @@
-"""The parts of an endpoint, made as options say."""
+"""Make the parts of an endpoint from its options."""
 
 import asyncio
 import gc
@@ -8,12 +8,11 @@ from random import Random
 from time import monotonic
 
 from dynamoheat.model import Heat
-from dynamoheat.serve.answers import throttled_call
 from dynamoheat.serve.faults import Faults
 from dynamoheat.serve.options import HeatOptions
-from dynamoheat.serve.tables import Describe, plain_arn
+from dynamoheat.serve.tables import Describe, default_arn
 from dynamoheat.serve.throttling import Throttling
-from dynamoheat.serve.wire import EndpointCall, Reply
+from dynamoheat.serve.wire import EndpointCall, Reply, fake_throttle
 
 __all__ = ["make_faults", "make_throttling", "relax_collector", "steady_clock"]
 
@@ -21,9 +20,9 @@ Clock = Callable[[], float]
 
 
 def relax_collector() -> None:
-    """Let Python look for garbage in cycles a hundred times less often; for an endpoint's own process.
+    """Make Python collect garbage cycles a hundred times less often; for an endpoint's own process.
 
-    The model keeps hundreds of thousands of small objects, none in cycles: looking through them took a
+    The model keeps hundreds of thousands of small objects without cycles. Scanning them took a
     sixth of the endpoint's time.
     """
     gc.freeze()
@@ -31,28 +30,28 @@ def relax_collector() -> None:
 
 
 def steady_clock() -> Clock:
-    """Return a clock of epoch seconds that never steps back, whatever is done to the machine's own."""
+    """Return a clock of epoch seconds that never steps back, even if the machine's own does."""
     ahead = datetime.now(UTC).timestamp() - monotonic()  # noqa: TID251  # others take this clock
     return lambda: monotonic() + ahead
 
 
 def make_throttling(
-    options: HeatOptions, describe: Describe, clock: Clock, *, patience: float = 50.0
+    options: HeatOptions, describe: Describe, clock: Clock, *, timeout_seconds: float = 50.0
 ) -> Throttling | None:
-    """Return the model in front of an engine, None where the options turn it off; see `Throttling`."""
+    """Return the model in front of an engine, or None if the options turn it off."""
     if not options.enabled:
         return None
     heat = Heat(options.to_parameters(), seed=options.seed)
-    return Throttling(heat, describe, clock, patience=patience)
+    return Throttling(heat, describe, clock, timeout_seconds=timeout_seconds)
 
 
 def make_faults(options: HeatOptions, throttling: Throttling | None) -> Faults:
-    """Return the faults; exceptions that they fake name what `throttling` knows."""
+    """Return the faults. Exceptions that they fake name what `throttling` knows."""
 
     def refuse(call: EndpointCall) -> Reply:
         if throttling is None:
-            return throttled_call(call, lambda _: False, plain_arn)
-        return throttled_call(call, throttling.tables.is_provisioned, throttling.tables.arn)
+            return fake_throttle(call, lambda _: False, default_arn)
+        return fake_throttle(call, throttling.tables.is_provisioned, throttling.tables.arn)
 
     chance = Random(options.seed)  # noqa: S311  # a test's chance, not a secret
     return Faults(options.to_faults(), chance, asyncio.sleep, refuse)

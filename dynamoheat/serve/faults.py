@@ -1,15 +1,15 @@
 """Faults on purpose: what a test wants broken between a client and the engine.
 
-One fault is `OPERATION:KIND:PROBABILITY`; OPERATION may be `*`, every operation on items. KIND is
+A fault is `OPERATION:KIND:PROBABILITY`. OPERATION may be `*`: every operation on items. KIND is
 
 | kind | what happens | written? |
 |---|---|---|
 | `500` `502` `503` `504` | that error, in DynamoDB's shape | no |
-| `throttle` | the exception of a hot partition, uncounted by the model | no |
+| `throttle` | the exception of a hot partition; the model does not count it | no |
 | `latency:TIME` | the call waits, such as `200ms` or `1.5s`, and goes on | yes |
 | `reset-before` | the connection is reset before the engine sees the call | no |
-| `reset-after` | the engine does it, then the connection is reset | yes |
-| `lost-reply` | the engine does it, but no answer comes until the client gives up | yes |
+| `reset-after` | the engine executes it, then the connection is reset | yes |
+| `lost-reply` | the engine executes it, and the client never gets an answer | yes |
 """
 
 import re
@@ -21,7 +21,7 @@ from typing import Final
 
 from dynamoheat.serve.wire import DATA_PLANE, EndpointCall, Forward, Reply, UnansweredError, refusal
 
-__all__ = ["Fault", "Faults", "fault"]
+__all__ = ["Fault", "Faults", "parse_fault"]
 
 _ANY: Final = "*"
 _CONTROL_PLANE: Final = frozenset({
@@ -45,7 +45,7 @@ Refuse = Callable[[EndpointCall], Reply]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault: `text` says it as it was given; `seconds` is of a latency."""
+    """A parsed fault. `text` is its notation; `seconds` belongs to a latency."""
 
     text: str
     operation: str
@@ -53,13 +53,13 @@ class Fault:
     probability: float
     seconds: float = 0.0
 
-    def concerns(self, operation: str) -> bool:
-        """Say whether calls of an operation may be hit."""
+    def applies_to(self, operation: str) -> bool:
+        """Return whether calls of an operation may be hit."""
         return self.operation == operation or (self.operation == _ANY and operation in DATA_PLANE)
 
 
-def fault(text: str) -> Fault:
-    """Return the fault that a text describes. ValueError with a sentence where it describes none."""
+def parse_fault(text: str) -> Fault:
+    """Parse a fault. ValueError with a sentence if the text describes none."""
     operation, *words = text.split(":")
     if operation != _ANY and operation not in DATA_PLANE | _CONTROL_PLANE:
         raise ValueError(
@@ -80,25 +80,25 @@ def fault(text: str) -> Fault:
 
 
 class Faults:
-    """The faults in force; they may be replaced at any time."""
+    """The faults in force. They may be replaced at any time."""
 
     def __init__(
         self, faults: Iterable[Fault], random: Random, sleep: Sleep, refuse: Refuse
     ) -> None:
-        """Take the faults, their chance, how to wait, and what says that a call is throttled."""
+        """Take the faults, a random source, how to wait, and how to answer a fake throttle."""
         self.injected: Counter[str] = Counter()  # by the fault's text
         self._faults = tuple(faults)
         self._random = random
         self._sleep = sleep
-        self._refuse = refuse
+        self._throttle = refuse
 
     @property
     def texts(self) -> list[str]:
-        """The faults in force, as they were given."""
+        """The notations of the faults in force."""
         return [each.text for each in self._faults]
 
     def replace(self, faults: Iterable[Fault]) -> None:
-        """Put others in force, or none; the counts begin anew."""
+        """Replace the faults and reset their counts."""
         self._faults = tuple(faults)
         self.injected.clear()
 
@@ -109,13 +109,13 @@ class Faults:
             UnansweredError: The caller must get no answer.
         """
         for each in self._faults:
-            if not each.concerns(call.operation) or self._random.random() >= each.probability:
+            if not each.applies_to(call.operation) or self._random.random() >= each.probability:
                 continue
             self.injected[each.text] += 1
             if each.kind == "latency":
                 await self._sleep(each.seconds)
             else:
-                return await _broken(each.kind, call, forward, self._refuse)
+                return await _broken(each.kind, call, forward, self._throttle)
         return await forward(call)
 
 
@@ -123,7 +123,7 @@ async def _broken(kind: str, call: EndpointCall, forward: Forward, refuse: Refus
     if kind == "reset-before":
         raise UnansweredError(reset=True)
     if kind in _ERRORS:
-        return refusal(int(kind), _ERRORS[kind], "A fault that was asked for.")
+        return refusal(int(kind), _ERRORS[kind], "A fault injected by dynamoheat.")
     if kind == "throttle":
         return refuse(call)
     await forward(call)

@@ -1,8 +1,8 @@
-"""What the engine is asked for beside what the client wants, so that capacity units come out exact.
+"""Rewrite requests so that the engine's answers tell what they cost.
 
-The engine's report of consumed capacity for every write (a cross-check that also finds replaced items), and
-for reads that do not show all they read; the images that a write replaces or leaves. The client never sees
-what it did not ask for.
+The engine is asked for its consumed capacity of every write (a cross-check that also finds replaced
+items) and of reads that do not return all they read, and for the images that a write replaces or
+leaves. The client never sees what it did not ask for.
 """
 
 from collections.abc import Mapping
@@ -19,27 +19,28 @@ _ON_FAILURE: Final = "ReturnValuesOnConditionCheckFailure"
 _IMAGES: Final = {"PutItem": "ALL_OLD", "DeleteItem": "ALL_OLD", "UpdateItem": "ALL_NEW"}
 _WRITES: Final = frozenset({*_IMAGES, "BatchWriteItem", "TransactWriteItems"})
 _HIDING: Final = frozenset({
-    "AttributesToGet", "FilterExpression", "ProjectionExpression", "QueryFilter", "ScanFilter", "Select",
+    "AttributesToGet", "FilterExpression", "ProjectionExpression", "QueryFilter", "ScanFilter",
+    "Select",
 })  # fmt: skip
 _FORMS: Final = ("TOTAL", "INDEXES")
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenRequest:
-    """A request with what was added to it."""
+    """A request and the parameters that were added to it."""
 
     request: Document
     added: frozenset[str]  # names of parameters
-    form: str | None  # of consumed capacity, that the client wants
+    capacity_form: str | None  # of ReturnConsumedCapacity, as the client asked
 
-    def named_in(self, text: str) -> bool:
-        """Say whether an engine's complaint is about something that was added."""
+    def is_blamed_in(self, text: str) -> bool:
+        """Return whether an engine's error message names an added parameter."""
         lowered = text.lower()
         return any(name.lower() in lowered for name in self.added)
 
-    def without_extras(self, answer: Document) -> dict[str, Any] | None:
-        """Return the answer without what the client did not ask for, None where nothing was added."""
-        if not self.added and self.form is None:
+    def strip_extras(self, answer: Document) -> dict[str, Any] | None:
+        """Return the answer without what the client did not ask for; None if nothing was added."""
+        if not self.added and self.capacity_form is None:
             return None
         hidden = {"ConsumedCapacity"}
         if _VALUES in self.added:
@@ -50,7 +51,7 @@ class RewrittenRequest:
 
 
 def rewrite_request(operation: str, request: Document) -> RewrittenRequest:
-    """Return a request with all that the model wants to know asked for."""
+    """Return a request that asks for all that the model needs."""
     added: dict[str, str] = {}
     wanted = request.get(_CAPACITY, "NONE")
     if wanted in ("NONE", "TOTAL") and (operation in _WRITES or _hides(request)):

@@ -1,116 +1,124 @@
-"""The endpoint by itself: in front of any engine, on an address of its own."""
+"""The stand-alone endpoint: it throttles in front of any engine, on an address of its own.
+
+Besides DynamoDB's calls it answers:
+
+| request | answer |
+|---|---|
+| `GET /heat` | partitions, ranges, rates, throttles and splits of all tables, as JSON |
+| `GET /heat/faults` | the faults in force, and how often each has happened |
+| `PUT /heat/faults` | puts a JSON list of faults in force, `[]` for none |
+"""
 
 import asyncio
 import errno
 import signal
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict
+from typing import Any, Final
 
+import orjson
 from aiohttp import web
 from yarl import URL
 
-from dynamoheat.serve.control import described_by, manage
 from dynamoheat.serve.engine import EngineClient
 from dynamoheat.serve.factory import make_faults, make_throttling, steady_clock
-from dynamoheat.serve.faults import Faults
-from dynamoheat.serve.options import HeatOptions
-from dynamoheat.serve.pages import answer_page, is_page, leave_unanswered, responded
+from dynamoheat.serve.faults import Fault, Faults, parse_fault
+from dynamoheat.serve.http_server import (
+    LOOPBACK,
+    bind_loopback,
+    leave_unanswered,
+    permit_body,
+    serve_requests,
+    to_response,
+)
+from dynamoheat.serve.options import ServeOptions
+from dynamoheat.serve.tables import describe_table, handle_table_call
 from dynamoheat.serve.throttling import Throttling
-from dynamoheat.serve.wire import DATA_PLANE, JSON_TYPE, EndpointCall, Reply, UnansweredError
+from dynamoheat.serve.wire import (
+    DATA_PLANE,
+    JSON_TYPE,
+    TARGET_PREFIX,
+    EndpointCall,
+    Reply,
+    UnansweredError,
+)
 
-__all__ = ["LOOPBACK", "ServeError", "ServeOptions", "Server", "serve", "serving"]
+__all__ = ["HeatServer", "ServeError", "answer_page", "is_page", "serve", "serving"]
 
-LOOPBACK: Final = "127.0.0.1"
-_TARGET: Final = "DynamoDB_20120810."
-_REACH_SECONDS: Final = 5.0
-_CONNECT_SECONDS: Final = 2.0  # long enough for an engine that restarts
+_PAGE: Final = "/heat"
+_FAULTS_PAGE: Final = "/heat/faults"
+_PROBE_SECONDS: Final = 5.0
+_MAX_CONNECT_SECONDS: Final = 2.0  # long enough for an engine that restarts
 
 
 class ServeError(Exception):
-    """The endpoint can't start; the message is one sentence for a person."""
+    """The endpoint cannot start. The message is one sentence for a person."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeOptions:
-    """Where the engine is and where to listen; `port` 0 takes any."""
-
-    engine: str
-    port: int = 8001
-    patience: float = 50.0  # seconds for an answer of the engine
-    heat: HeatOptions
-
-
-class Server:
-    """Routes requests: items through the model, tables past it, all else on to the engine."""
+class HeatServer:
+    """Routes requests: items through the model, tables past it, everything else to the engine."""
 
     def __init__(self, engine: EngineClient, throttling: Throttling | None, faults: Faults) -> None:
-        """Take the parts behind the address."""
+        """Take the engine, the model (None: nothing is throttled) and the faults."""
         self._engine = engine
         self._throttling = throttling
         self._faults = faults
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
-        if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
-            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        permit_body(request)
         if is_page(request):
             return await answer_page(request, self._throttling, self._faults)
         body = await request.content.read()
         target = request.headers.get("X-Amz-Target", "")
-        if not target.startswith(_TARGET):
+        if not target.startswith(TARGET_PREFIX):
             return await self._engine.relay(request, body)
-        call = EndpointCall(target.removeprefix(_TARGET), body, request.headers)
+        call = EndpointCall(target.removeprefix(TARGET_PREFIX), body, request.headers)
         try:
-            return responded(await self._faults.answer(call, self._answer))
-        except UnansweredError as how:
-            return await leave_unanswered(request, how)
+            return to_response(await self._faults.answer(call, self._answer))
+        except UnansweredError as error:
+            return await leave_unanswered(request, error)
 
     async def _answer(self, call: EndpointCall) -> Reply:
         if self._throttling is None:
             return await self._engine.send(call)
         if call.operation in DATA_PLANE:
             return await self._throttling.admit(call, self._engine.send)
-        return await manage(call, self._engine.send, self._throttling.tables)
+        return await handle_table_call(call, self._engine.send, self._throttling.tables)
 
 
 @asynccontextmanager
 async def serving(options: ServeOptions, clock: Callable[[], float]) -> AsyncGenerator[str]:
-    """Serve until the block ends; gives the endpoint's URL. `clock` is the model's, see `Throttling`.
+    """Serve until the block ends; yield the endpoint's URL.
+
+    `clock` gives epoch seconds to the model and never steps back.
 
     Raises:
         ServeError: The port is taken or the engine does not answer.
-        OptionError: An option can't be understood.
+        OptionError: An option is malformed or out of range.
     """
-    options.heat.check()
-    listener = _bind(options.port)
-    with listener:
-        patience = min(options.patience, _CONNECT_SECONDS)
-        async with EngineClient(_engine_address(options.engine), patience=patience) as engine:
-            await _reach(engine, options.engine)
+    options.heat.validate()
+    with _bind(options.port) as listener:
+        async with EngineClient(
+            _engine_address(options.engine),
+            connect_seconds=min(options.timeout_seconds, _MAX_CONNECT_SECONDS),
+        ) as engine:
+            await _probe(engine, options.engine)
             throttling = make_throttling(
                 options.heat,
-                lambda name, call: described_by(engine.send, name, call),
+                lambda name, call: describe_table(engine.send, name, call),
                 clock,
-                patience=options.patience,
+                timeout_seconds=options.timeout_seconds,
             )
-            server = Server(engine, throttling, make_faults(options.heat, throttling))
-            runner = web.ServerRunner(
-                web.Server(server.handle, access_log=None, auto_decompress=False),
-                shutdown_timeout=1.0,
-            )
-            await runner.setup()
-            try:
-                await web.SockSite(runner, listener).start()
+            server = HeatServer(engine, throttling, make_faults(options.heat, throttling))
+            async with serve_requests(server.handle, listener):
                 yield f"http://{LOOPBACK}:{listener.getsockname()[1]}"
-            finally:
-                await runner.cleanup()
 
 
 async def serve(options: ServeOptions, ready: Callable[[str], None]) -> None:
-    """Serve until SIGINT or SIGTERM; call `ready` with the URL once requests are taken.
+    """Serve until SIGINT or SIGTERM. Call `ready` with the URL once requests are accepted.
 
     Raises:
         ServeError: As `serving`.
@@ -124,19 +132,36 @@ async def serve(options: ServeOptions, ready: Callable[[str], None]) -> None:
         await stopped.wait()
 
 
+def is_page(request: web.BaseRequest) -> bool:
+    """Return whether a request asks for a page of the model.
+
+    A signed request does not: it is for a bucket or a table of that name.
+    """
+    return request.path in (_PAGE, _FAULTS_PAGE) and "Authorization" not in request.headers
+
+
+async def answer_page(
+    request: web.BaseRequest, throttling: Throttling | None, faults: Faults
+) -> web.Response:
+    """Answer a request for a page of the model."""
+    match request.method, request.path:
+        case "GET", path if path == _PAGE:
+            return _json(200, _model_state(throttling))
+        case "GET", _:
+            return _json(200, _fault_state(faults))
+        case "PUT", path if path == _FAULTS_PAGE:
+            return _replace_faults(await request.read(), faults)
+    return _json(405, {"message": f"{request.path} does not allow {request.method}."})
+
+
 def _bind(port: int) -> socket.socket:
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((LOOPBACK, port))
-        listener.listen(128)
+        return bind_loopback(port)
     except (OSError, OverflowError) as error:
-        listener.close()
         why = "it is taken" if getattr(error, "errno", 0) == errno.EADDRINUSE else str(error)
         raise ServeError(
             f"Port {port} of {LOOPBACK} can't be used ({why}): try another --port."
         ) from error
-    return listener
 
 
 def _engine_address(text: str) -> URL:
@@ -149,13 +174,42 @@ def _engine_address(text: str) -> URL:
     return url
 
 
-async def _reach(engine: EngineClient, url: str) -> None:
-    """See whether anything answers; an error will do, for most engines want credentials."""
-    headers = {"X-Amz-Target": _TARGET + "ListTables", "Content-Type": JSON_TYPE}
+async def _probe(engine: EngineClient, url: str) -> None:
+    """Check that the engine answers. An error will do: most engines want credentials."""
+    headers = {"X-Amz-Target": TARGET_PREFIX + "ListTables", "Content-Type": JSON_TYPE}
     try:
-        async with asyncio.timeout(_REACH_SECONDS):
+        async with asyncio.timeout(_PROBE_SECONDS):
             reply = await engine.send(EndpointCall("ListTables", b"{}", headers))
     except TimeoutError:
         reply = None
     if reply is None or reply.status >= 500:
         raise ServeError(f"No engine answers at {url}: start it, or name another with --engine.")
+
+
+def _model_state(throttling: Throttling | None) -> dict[str, Any]:
+    if throttling is None:
+        return {"heat": False, "tables": {}}
+    state = throttling.heat.snapshot(throttling.clock())
+    return {**state, "engine": asdict(throttling.comparison)}
+
+
+def _fault_state(faults: Faults) -> dict[str, Any]:
+    return {"faults": faults.texts, "injected": dict(faults.injected)}
+
+
+def _replace_faults(body: bytes, faults: Faults) -> web.Response:
+    try:
+        faults.replace(_parse_faults(orjson.loads(body)))
+    except ValueError as error:  # malformed JSON is a ValueError too
+        return _json(400, {"message": str(error)})
+    return _json(200, _fault_state(faults))
+
+
+def _parse_faults(texts: object) -> Sequence[Fault]:
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError('The body is not a JSON list of faults, such as ["*:500:0.01"].')
+    return [parse_fault(text) for text in texts]
+
+
+def _json(status: int, content: object) -> web.Response:
+    return web.Response(status=status, body=orjson.dumps(content), content_type="application/json")

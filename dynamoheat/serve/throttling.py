@@ -1,40 +1,76 @@
-"""The model in front of an engine: asks it about every data-plane call before the engine sees it."""
+"""Throttling: ask the model about every call on items before the engine sees it.
+
+A throttled request is checked for validity first. The engine refuses an invalid one by itself, and
+an invalid batch must not become valid because its throttled half stays behind.
+"""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from dynamoheat.admission import Admission
 from dynamoheat.errors import MalformedRequestError, UnknownTableError
 from dynamoheat.model import Heat
-from dynamoheat.outcome import Admission
-from dynamoheat.reported import reported_units
-from dynamoheat.serve.answers import refused, with_capacity, with_unprocessed
 from dynamoheat.serve.request_rewrite import RewrittenRequest, rewrite_request
 from dynamoheat.serve.tables import Describe, ModelTables
-from dynamoheat.serve.validity import surely_refused
-from dynamoheat.serve.wire import EndpointCall, Forward, Reply, document, kind_of, refusal, replied
+from dynamoheat.serve.wire import (
+    EndpointCall,
+    Forward,
+    Reply,
+    add_capacity,
+    add_unprocessed,
+    error_name,
+    json_reply,
+    parse_document,
+    refusal,
+    throttle_reply,
+)
+from dynamoheat.settlement import parse_reported_units
+from dynamoheat.sizes import Item, item_bytes
 
-__all__ = ["Check", "Throttling"]
+__all__ = ["EngineComparison", "KeyTypes", "Throttling", "is_invalid"]
 
 _log = logging.getLogger(__name__)
 
+
 _ROUNDING: Final = 1e-6
+
+
 _FAILED_CONDITIONS: Final = {
     "DeleteItem": "ConditionalCheckFailedException",
     "PutItem": "ConditionalCheckFailedException",
     "TransactWriteItems": "TransactionCanceledException",
     "UpdateItem": "ConditionalCheckFailedException",
 }
+
+
 _COMPLAINTS: Final = frozenset({"SerializationException", "ValidationException"})
 
 
+_MOST: Final = {
+    "BatchGetItem": 100,
+    "BatchWriteItem": 25,
+    "TransactGetItems": 100,
+    "TransactWriteItems": 100,
+}
+
+
+_LARGEST_ITEM: Final = 400 * 1024
+
+
+_LONGEST_KEY: Final = 2048
+
+
+KeyTypes = Mapping[str, str]  # by attribute
+
+
 @dataclass(slots=True)
-class Check:
-    """How often the engine reported other units than the model, and what was not modelled."""
+class EngineComparison:
+    """Counts of answers whose reported units differ from the model's, and of unmodelled calls."""
 
     compared: int = 0
     different: int = 0
@@ -42,10 +78,10 @@ class Check:
 
 
 class Throttling:
-    """Where the model lives: `heat`, its `clock`, the `tables` it knows, and `admit` in front of an engine.
+    """The model in front of an engine: `heat`, its `clock` and `tables`.
 
-    All of it belongs to one event loop. Nothing awaits between two steps of the model, so whatever runs on
-    the same loop may read `heat` without a lock and sees a consistent state.
+    All of it belongs to one event loop. Nothing awaits between two steps of the model, so other
+    code on the loop may read `heat` without a lock and sees a consistent state.
     """
 
     def __init__(
@@ -54,36 +90,36 @@ class Throttling:
         describe: Describe,
         clock: Callable[[], float],
         *,
-        patience: float = 50.0,
+        timeout_seconds: float = 50.0,
     ) -> None:
-        """Take the model, whom to ask about new tables, and the seconds that the engine may take.
+        """Take the model, how to describe new tables, and how long the engine may take to answer.
 
         `clock` is in epoch seconds and never steps back.
         """
         self.heat = heat
         self.clock = clock
         self.tables = ModelTables(heat, clock, describe)
-        self.check = Check()
-        self._patience = patience
-        self._refused_extras: set[str] = (
+        self.comparison = EngineComparison()
+        self._timeout_seconds = timeout_seconds
+        self._operations_without_extras: set[str] = (
             set()
-        )  # operations whose additions the engine does not take
+        )  # whose added parameters the engine rejects
 
     async def admit(self, call: EndpointCall, forward: Forward) -> Reply:
-        """Answer a data-plane call: throttled, or forwarded, as a whole or what is admitted of a batch."""
-        request = document(call.body)
-        if request is None or not self.heat.meters(call.operation):
-            return await self._unmodelled(call, forward)
-        wanted = self._amended(call.operation, request)
+        """Answer a call on items: throttle it, or forward what is admitted of it."""
+        request = parse_document(call.body)
+        if request is None or not self.heat.is_metered(call.operation):
+            return await self._forward_unmodelled(call, forward)
+        wanted = self._rewrite(call.operation, request)
         admission = await self._admission(call, wanted)
         if admission is None:
-            return await self._unmodelled(call, forward)
+            return await self._forward_unmodelled(call, forward)
         if admission.throttles:
-            if self._is_surely_refused(admission):
+            if self._is_invalid(admission):
                 self.heat.cancel(admission, self.clock())
                 return await self._send(call, forward)
-            if admission.throttled:
-                return refused(admission, self.tables.arn)
+            if admission.is_rejected:
+                return throttle_reply(admission, self.tables.arn)
         return await self._forward(call, wanted, admission, forward)
 
     async def _forward(
@@ -92,19 +128,19 @@ class Throttling:
         reply = await self._send(_changed(call, wanted, admission), forward)
         if reply.status == 400 and self._is_complaint(wanted, reply):
             _log.info("the engine does not take %s of %s", set(wanted.added), call.operation)
-            self._refused_extras.add(call.operation)
+            self._operations_without_extras.add(call.operation)
             self.heat.cancel(admission, self.clock())
             return await self.admit(call, forward)
-        return self._settled(wanted, admission, reply)
+        return self._settle_reply(wanted, admission, reply)
 
-    def _amended(self, operation: str, request: Mapping[str, Any]) -> RewrittenRequest:
+    def _rewrite(self, operation: str, request: Mapping[str, Any]) -> RewrittenRequest:
         found = rewrite_request(operation, request)
-        if operation in self._refused_extras:
-            return RewrittenRequest(request, frozenset(), found.form)
+        if operation in self._operations_without_extras:
+            return RewrittenRequest(request, frozenset(), found.capacity_form)
         return found
 
     async def _admission(self, call: EndpointCall, wanted: RewrittenRequest) -> Admission | None:
-        """Ask the model, and about tables that are new to it; None where it can't say."""
+        """Admit a request, adding tables that are new to the model; None if it is not modelled."""
         asked: set[str] = set()
         while True:
             try:
@@ -119,28 +155,28 @@ class Throttling:
                 if not await self.tables.learn(_table_of(unknown.name), call):
                     return None
 
-    def _settled(self, wanted: RewrittenRequest, admission: Admission, reply: Reply) -> Reply:
-        """Correct the model by what the engine answered, and answer as the client wants it."""
-        answer = document(reply.body) or {}
+    def _settle_reply(self, wanted: RewrittenRequest, admission: Admission, reply: Reply) -> Reply:
+        """Correct the model by the engine's answer, and shape the client's answer."""
+        answer = parse_document(reply.body) or {}
         try:
-            self._correct(admission, reply, answer)
-        except MalformedRequestError as error:  # what was taken stands
-            _log.warning("the engine's answer can't be settled: %s", error)
-        shown = wanted.without_extras(answer)
+            self._settle(admission, reply, answer)
+        except MalformedRequestError as error:  # the consumption stands
+            _log.warning("the engine's answer cannot be settled: %s", error)
+        shown = wanted.strip_extras(answer)
         if reply.status != 200:
             changed = shown is not None and len(shown) < len(answer)
-            return replied(reply.status, shown or {}, reply) if changed else reply
+            return json_reply(reply.status, shown or {}, reply) if changed else reply
         if shown is None and not admission.throttles:
             return reply
         shown = dict(answer) if shown is None else shown
-        with_unprocessed(shown, admission)
-        if wanted.form is not None:
-            with_capacity(shown, admission, wanted.form)
-        return replied(200, shown, reply)
+        add_unprocessed(shown, admission)
+        if wanted.capacity_form is not None:
+            add_capacity(shown, admission, wanted.capacity_form)
+        return json_reply(200, shown, reply)
 
-    def _correct(self, admission: Admission, reply: Reply, answer: Mapping[str, Any]) -> None:
+    def _settle(self, admission: Admission, reply: Reply, answer: Mapping[str, Any]) -> None:
         now = self.clock()
-        kind = kind_of(answer)
+        kind = error_name(answer)
         if reply.status == 200:
             self.heat.settle(admission, answer, now)
             self._compare(admission, answer)
@@ -148,55 +184,107 @@ class Throttling:
             self.heat.fail(admission, answer, now)
         elif reply.status < 500 or reply.status == 503:  # refused, or never seen
             self.heat.cancel(admission, now)
-            touched = [table.name for table in admission.asked.tables]
+            touched = [table.name for table in admission.cost.tables]
             if kind == "ResourceNotFoundException" and len(touched) == 1:
-                self.tables.forget(*touched)  # it was deleted behind our back
+                self.tables.forget(*touched)  # it was deleted past the endpoint
 
     def _compare(self, admission: Admission, answer: Mapping[str, Any]) -> None:
-        reported = reported_units(answer)
+        reported = parse_reported_units(answer)
         if not reported:
             return
-        self.check.compared += 1
+        self.comparison.compared += 1
         theirs = sum(units for arms in reported.values() for units in arms.values())
         if abs(theirs - admission.units) > _ROUNDING:
-            self.check.different += 1
+            self.comparison.different += 1
             _log.debug(
                 "%s: the engine reports %s units, the model counts %s",
                 admission.operation, theirs, admission.units,
             )  # fmt: skip
 
-    def _is_surely_refused(self, admission: Admission) -> bool:
+    def _is_invalid(self, admission: Admission) -> bool:
         try:
-            return surely_refused(admission, self.tables.key_types)
+            return is_invalid(admission, self.tables.key_types)
         except (AttributeError, LookupError, TypeError, ValueError):
-            return True  # odd enough for the engine to say what is wrong
+            return True  # malformed: the engine says how
 
     def _is_complaint(self, wanted: RewrittenRequest, reply: Reply) -> bool:
-        error = document(reply.body) or {}
-        return kind_of(error) in _COMPLAINTS and wanted.named_in(str(error.get("message", "")))
+        error = parse_document(reply.body) or {}
+        return error_name(error) in _COMPLAINTS and wanted.is_blamed_in(
+            str(error.get("message", ""))
+        )
 
-    async def _unmodelled(self, call: EndpointCall, forward: Forward) -> Reply:
-        self.check.not_modelled += 1
+    async def _forward_unmodelled(self, call: EndpointCall, forward: Forward) -> Reply:
+        self.comparison.not_modelled += 1
         return await self._send(call, forward)
 
     async def _send(self, call: EndpointCall, forward: Forward) -> Reply:
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout_seconds):
                 return await forward(call)
         except TimeoutError:
             return refusal(
                 500,
                 "InternalServerError",
-                f"The engine did not answer within {self._patience:g} seconds.",
+                f"The engine did not answer within {self._timeout_seconds:g} seconds.",
             )
 
 
 def _changed(call: EndpointCall, wanted: RewrittenRequest, admission: Admission) -> EndpointCall:
-    """Return the call as it goes on to the engine; byte by byte the client's own where nothing changed."""
+    """Return the call to forward: the client's own, byte by byte, if nothing changed."""
     if not wanted.added and not admission.throttles:
         return call
-    return EndpointCall(call.operation, orjson.dumps(admission.to_send), call.headers)
+    return EndpointCall(call.operation, orjson.dumps(admission.forwarded_request), call.headers)
 
 
 def _table_of(unknown: str) -> str:
     return unknown.partition("/index/")[0].rpartition(":table/")[2]
+
+
+def is_invalid(admission: Admission, key_types: Callable[[str], KeyTypes]) -> bool:
+    """Return whether DynamoDB refuses a request as invalid before it looks at capacity.
+
+    It has too many or too large items, names a key twice, or has an invalid key. `key_types`
+    returns the known types of a table's key attributes.
+    """
+    item_charges = admission.cost.item_charges
+    if len(item_charges) > _MOST.get(admission.operation, len(item_charges)):
+        return True
+    if admission.operation in _MOST:
+        homes = [
+            (charges[0][0].resource.table, charges[0][3], charges[0][4]) for charges in item_charges
+        ]
+        if len(set(homes)) < len(homes):
+            return True
+    return any(
+        item_bytes(item) > _LARGEST_ITEM or not _has_fitting_keys(item, key_types(table))
+        for table, item in _items(admission.operation, admission.request)
+    )
+
+
+def _has_fitting_keys(item: Item, types: KeyTypes) -> bool:
+    return all(_fits(item[name], kind) for name, kind in types.items() if name in item)
+
+
+def _fits(value: Mapping[str, Any], kind: str) -> bool:
+    content = value.get(kind)
+    return content is not None and 0 < len(content) <= _LONGEST_KEY
+
+
+def _items(operation: str, request: Mapping[str, Any]) -> Iterable[tuple[str, Item]]:
+    """Yield a request's items and keys with their tables' names."""
+    if operation == "BatchWriteItem":
+        for table, entries in request["RequestItems"].items():
+            yield from ((table, _item(action)) for entry in entries for action in entry.values())
+    elif operation == "BatchGetItem":
+        for table, wanted in request["RequestItems"].items():
+            yield from ((table, key) for key in wanted["Keys"])
+    elif "TransactItems" in request:
+        for entry in request["TransactItems"]:
+            yield from ((action["TableName"], _item(action)) for action in entry.values())
+    elif "Item" in request or "Key" in request:
+        yield request["TableName"], _item(request)
+
+
+def _item(action: Mapping[str, Any]) -> Item:
+    found: Item = action["Item"] if "Item" in action else action["Key"]
+    return found

@@ -87,7 +87,7 @@ class Contributors:
         if self._enabled.pop(place, None) is not None:
             resource = self._resource(place)
             if resource is not None:
-                resource.insights.accessed = False
+                resource.insights.counts_accessed_keys = False
 
     def forget(self, table: str, index: str | None = None) -> None:
         """Take that a table, or one index of it, was deleted."""
@@ -129,7 +129,7 @@ class Contributors:
         for place, enabled in self._enabled.items():
             resource = self._resource(place)
             if resource is not None:
-                resource.insights.accessed = enabled.mode == ALL_KEYS
+                resource.insights.counts_accessed_keys = enabled.mode == ALL_KEYS
 
     def _resource(self, place: Place) -> Resource | None:
         try:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
-from dynamoheat import ProvisionedThroughput as Limits
+from dynamoheat import ThroughputSettings as Limits
 from local.cloudwatch.contributors import ALL_KEYS, THROTTLED_KEYS, Contributors, Place, completed
 from local.cloudwatch.errors import CloudWatchError
 from local.cloudwatch.reports import report
@@ -81,7 +81,7 @@ def test_accessed_keys_are_counted_only_where_they_are_reported() -> None:
     seen = []
     for mode in (ALL_KEYS, THROTTLED_KEYS, ALL_KEYS, None):
         contributors.learn(stated(mode, None), 1.0)
-        seen.append(heat.resource("T").insights.accessed)
+        seen.append(heat.resource("T").insights.counts_accessed_keys)
     assert seen == [True, False, True, False]
 
 

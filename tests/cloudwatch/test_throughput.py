@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
-from dynamoheat import ProvisionedThroughput as Limits
+from dynamoheat import ThroughputSettings as Limits
 from local.cloudwatch.store import Metric, MetricStore, MetricTime, PeriodGrid
 from local.cloudwatch.throughput import NAMESPACE, ThroughputMetrics
 
@@ -85,7 +85,7 @@ def test_reads_count_as_reads() -> None:
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"throughput": Limits(maximum_write=2)}, "MaxOnDemandThroughput"),
+        ({"throughput": Limits(max_write=2)}, "MaxOnDemandThroughput"),
         (
             {"throughput": Limits(provisioned_write=2), "provisioned": True},
             "ProvisionedThroughput",
@@ -111,7 +111,7 @@ def test_provisioned_capacity_shows_every_minute_without_traffic() -> None:
 
 
 def test_an_on_demand_maximum_shows() -> None:
-    scene = Scene(throughput=Limits(maximum_write=2))
+    scene = Scene(throughput=Limits(max_write=2))
     scene.throughput.collect(60.0)
     assert scene.names() == {"OnDemandMaxWriteRequestUnits"}
 

@@ -175,7 +175,7 @@ def test_flights_of_other_airports_only_leave_nothing_to_load() -> None:
 
 
 def test_the_small_partitions_are_limits_that_a_cloud_understands() -> None:
-    SMALL.check()
+    SMALL.validate()
     assert SMALL.to_parameters().partition_wcu == 50
 
 

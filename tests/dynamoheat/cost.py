@@ -1,4 +1,6 @@
-"""What admitting a batch costs: `python -m tests.dynamoheat.cost`. CPU of this thread, the best of five runs.
+"""What admitting a batch costs: `python -m tests.dynamoheat.cost`.
+
+CPU of this thread, the best of five runs.
 
 Each batch is 25 puts of events with a global index, decoded afresh, as an endpoint has them: sizes,
 capacity units, index writes, buckets, counters. `settled` adds the engine's (empty) answer.

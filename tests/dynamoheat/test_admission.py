@@ -8,9 +8,9 @@ from dynamoheat import (
     HeatError,
     MalformedRequestError,
     ModelParameters,
-    ProvisionedThroughput,
     Rule,
     ThrottleReason,
+    ThroughputSettings,
     UnknownTableError,
 )
 from tests.dynamoheat.traffic import INDEX, TABLE, batch, get, item, model, put, settings
@@ -43,18 +43,18 @@ def test_a_mixed_batch_refuses_exactly_the_items_of_the_hot_partition() -> None:
     reasons = [verdict and verdict.reason for verdict in admission.verdicts]
     hot = ThrottleReason.TABLE_WRITE_KEY_RANGE
     assert reasons == [hot, None, hot, None]
-    assert not admission.throttled
+    assert not admission.is_rejected
     assert admission.units == 2
 
 
 def test_a_refused_item_consumes_nothing_anywhere() -> None:
-    heat = model(settings(index=ProvisionedThroughput()), TEN)
+    heat = model(settings(index=ThroughputSettings()), TEN)
     for n in range(20):
         heat.admit("PutItem", put(item(f"p{n}", kind="hot")), 0.0)
     before = tokens(heat, 0.0)
     consumed = heat.resource(TABLE).meter.total.consumed_write
     admission = heat.admit("PutItem", put(item("q", kind="hot")), 0.0)
-    assert admission.throttled
+    assert admission.is_rejected
     assert tokens(heat, 0.0) == before
     assert heat.resource(TABLE).meter.total.consumed_write == consumed
     assert admission.units == 0
@@ -71,12 +71,12 @@ def test_a_transaction_is_admitted_whole_or_refused_whole_with_the_items_reason(
     request = {"TransactItems": [{"Put": put(item(cold))}, {"Put": put(item("hot"))}]}
     before = tokens(heat, 0.0)
     admission = heat.admit("TransactWriteItems", request, 0.0)
-    assert admission.throttled
+    assert admission.is_rejected
     assert [v and v.reason for v in admission.verdicts] == [
         None,
         ThrottleReason.TABLE_WRITE_KEY_RANGE,
     ]
-    assert admission.admitted == []
+    assert admission.admitted_charges == []
     assert tokens(heat, 0.0) == before
     admission = heat.admit("TransactWriteItems", request, 1.0)
     assert not admission.throttles
@@ -90,7 +90,7 @@ def test_a_transactional_read_is_admitted_whole_or_refused_whole() -> None:
     }
     assert not heat.admit("TransactGetItems", request, 0.0).throttles
     admission = heat.admit("TransactGetItems", request, 0.1)
-    assert admission.throttled
+    assert admission.is_rejected
     assert [bool(verdict) for verdict in admission.verdicts] == [True, False, False, False, False]
 
 
@@ -119,12 +119,12 @@ def test_a_large_item_passes_a_scaled_down_bucket_and_is_paid_for_by_waiting() -
     heat = model(settings(), TEN)
     large = put(item("p", pad=40_000))
     assert not heat.admit("PutItem", large, 0.0).throttles
-    assert heat.admit("PutItem", put(item("p", "2")), 3.0).throttled
+    assert heat.admit("PutItem", put(item("p", "2")), 3.0).is_rejected
     assert not heat.admit("PutItem", put(item("p", "2")), 3.2).throttles
 
 
 def test_back_pressure_refuses_writes_that_do_not_touch_the_index_too() -> None:
-    heat = model(settings(index=ProvisionedThroughput()), ModelParameters(partition_wcu=10))
+    heat = model(settings(index=ThroughputSettings()), ModelParameters(partition_wcu=10))
     hot = [heat.admit("PutItem", put(item(f"p{n}", kind="hot")), 0.0) for n in range(40)]
     assert any(admission.throttles for admission in hot)
     admission = heat.admit("PutItem", put(item("elsewhere")), 0.0)
@@ -134,7 +134,7 @@ def test_back_pressure_refuses_writes_that_do_not_touch_the_index_too() -> None:
 
 def test_an_item_after_the_one_that_filled_the_buffer_is_refused_in_one_batch_too() -> None:
     heat = model(
-        settings(index=ProvisionedThroughput(), warm_write=10_000),
+        settings(index=ThroughputSettings(), warm_write=10_000),
         ModelParameters(partition_wcu=10),
     )
     kinds = ["k"] * 20 + [None]  # ten tokens, ten units of buffer, and one that needs no entry
@@ -147,7 +147,7 @@ def test_an_item_after_the_one_that_filled_the_buffer_is_refused_in_one_batch_to
 def test_the_index_buffer_holds_what_the_parameters_say() -> None:
     for seconds in (0.0, 1.0, 3.0):
         heat = model(
-            settings(index=ProvisionedThroughput(), warm_write=10_000),
+            settings(index=ThroughputSettings(), warm_write=10_000),
             ModelParameters(partition_wcu=100, index_buffer_seconds=seconds),
         )
         passed = sum(
@@ -158,7 +158,7 @@ def test_the_index_buffer_holds_what_the_parameters_say() -> None:
 
 
 def test_metrics_separate_table_and_index_and_count_requests_only_when_nothing_passed() -> None:
-    heat = model(settings(index=ProvisionedThroughput()), ModelParameters(partition_wcu=10))
+    heat = model(settings(index=ThroughputSettings()), ModelParameters(partition_wcu=10))
     for n in range(30):
         heat.admit("PutItem", put(item(f"p{n}", kind="hot")), 0.0)
     table, index = heat.resource(TABLE).meter, heat.resource(TABLE, INDEX).meter
@@ -173,7 +173,7 @@ def test_metrics_separate_table_and_index_and_count_requests_only_when_nothing_p
 
 
 def test_insights_name_the_throttled_keys_of_the_table_but_not_those_an_index_held_up() -> None:
-    heat = model(settings(index=ProvisionedThroughput()), TEN)
+    heat = model(settings(index=ThroughputSettings()), TEN)
     for n in range(15):
         heat.admit("PutItem", put(item("p", str(n))), 0.0)
     insights = heat.resource(TABLE).insights
@@ -181,7 +181,7 @@ def test_insights_name_the_throttled_keys_of_the_table_but_not_those_an_index_he
     assert (only.keys, only.total, only.datapoints) == (("p",), 5.0, ((0.0, 5.0),))
     assert len(insights.report(Rule.THROTTLED_ITEMS, 0.0, 60.0)) == 5
     assert insights.report(Rule.CONSUMED, 0.0, 60.0) == []
-    heat = model(settings(index=ProvisionedThroughput()), ModelParameters(partition_wcu=10))
+    heat = model(settings(index=ThroughputSettings()), ModelParameters(partition_wcu=10))
     for n in range(30):
         heat.admit("PutItem", put(item(f"p{n}", kind="hot")), 0.0)
     assert heat.resource(TABLE, INDEX).insights.report(Rule.THROTTLED, 0.0, 60.0) == []
@@ -189,7 +189,7 @@ def test_insights_name_the_throttled_keys_of_the_table_but_not_those_an_index_he
 
 def test_insights_weigh_accessed_keys_three_to_one_where_they_are_asked_for() -> None:
     heat = model(settings())
-    heat.resource(TABLE).insights.accessed = True
+    heat.resource(TABLE).insights.counts_accessed_keys = True
     heat.admit("PutItem", put(item("p")), 0.0)
     heat.admit("GetItem", get("p"), 0.0)
     heat.admit("GetItem", get("q"), 0.0)
@@ -198,7 +198,7 @@ def test_insights_weigh_accessed_keys_three_to_one_where_they_are_asked_for() ->
 
 
 def test_the_snapshot_is_json() -> None:
-    heat = model(settings(index=ProvisionedThroughput(), local=True), TEN)
+    heat = model(settings(index=ThroughputSettings(), local=True), TEN)
     for n in range(30):
         heat.admit("PutItem", put(item("p", str(n), kind="k")), 0.0)
     seen = json.loads(json.dumps(heat.snapshot(1.0)))["tables"][TABLE]

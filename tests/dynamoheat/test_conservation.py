@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat import Admission, Heat, ModelParameters, ProvisionedThroughput, Resource
-from dynamoheat.charges import units_of
+from dynamoheat import Admission, Heat, ModelParameters, Resource, ThroughputSettings
+from dynamoheat.consumption import total_units
 from tests.dynamoheat.traffic import INDEX, TABLE, batch, item, model, put, settings
 
 LIMITS = ModelParameters(
@@ -61,10 +61,10 @@ STEPS = st.lists(
 )
 TABLES = st.sampled_from(
     [
-        settings(index=ProvisionedThroughput()),
-        settings(maximum_write=8, index=ProvisionedThroughput(maximum_write=4)),
+        settings(index=ThroughputSettings()),
+        settings(max_write=8, index=ThroughputSettings(max_write=4)),
         settings(
-            write=6, read=9, index=ProvisionedThroughput(provisioned_write=3, provisioned_read=3)
+            write=6, read=9, index=ThroughputSettings(provisioned_write=3, provisioned_read=3)
         ),
         settings(write=6, read=9, local=True),
     ]
@@ -76,7 +76,7 @@ def run(heat: Heat, steps: list[Step]) -> tuple[list[Admission], float]:
     for step in steps:
         now += step.after
         admission = heat.admit(step.operation, step.request, now)
-        if not admission.throttled:
+        if not admission.is_rejected:
             heat.settle(admission, {}, now)
         done.append(admission)
     return done, now
@@ -115,16 +115,16 @@ def test_consumed_and_throttled_are_together_what_was_requested(described: Any, 
     heat = model(described, LIMITS)
     admissions, _ = run(heat, steps)
     for write in (True, False):
-        taken = sum(one.units for one in admissions if one.asked.write is write)
+        taken = sum(one.units for one in admissions if one.cost.is_write is write)
         meters = [resource.meter.total for resource in heat.table(TABLE).resources()]
         counted = sum(m.consumed_write if write else m.consumed_read for m in meters)
         assert abs(counted - taken) < 1e-6
         refused = sum(m.refused_write if write else m.refused_read for m in meters)
         wanted = sum(
-            units_of(work)
+            total_units(work)
             for one in admissions
-            if one.asked.write is write
-            for work, verdict in zip(one.asked.works, one.verdicts, strict=True)
+            if one.cost.is_write is write
+            for work, verdict in zip(one.cost.item_charges, one.verdicts, strict=True)
             if verdict is not None
         )
         assert abs(refused - wanted) < 1e-6
@@ -139,7 +139,7 @@ def test_throttle_events_are_the_refused_items(described: Any, steps: Any) -> No
     )
     assert events == sum(len(one.throttles) for one in admissions)
     requests = heat.resource(TABLE).meter.total.requests
-    assert sum(requests.values()) == sum(one.throttled for one in admissions)
+    assert sum(requests.values()) == sum(one.is_rejected for one in admissions)
 
 
 @given(TABLES, STEPS, st.sampled_from(KEYS))
@@ -188,7 +188,7 @@ def test_a_batch_is_admitted_as_its_items_would_be_one_by_one(described: Any, st
 def test_equal_calls_give_equal_states(steps: Any) -> None:
     states = []
     for _ in range(2):
-        heat = model(settings(index=ProvisionedThroughput()), LIMITS)
+        heat = model(settings(index=ThroughputSettings()), LIMITS)
         _, now = run(heat, steps)
         states.append(heat.snapshot(now))
     assert states[0] == states[1]

@@ -1,8 +1,8 @@
 """The model's capacity units against the engine's, on random items and operations.
 
-Left out, because the engine is known to be off: numbers whose digits don't fill pairs (`120`, `0.012`: one
-byte too small there), failed conditions (nothing is reported). Updates within transactions are not
-compared: neither image is shown to the model.
+Left out, because the engine is known to be off: numbers whose digits don't fill pairs (`120`,
+`0.012`: one byte too small there), failed conditions (nothing is reported). Updates within
+transactions are not compared: neither image is shown to the model.
 """
 
 import json

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat.items import (
+from dynamoheat.sizes import (
     attributes_bytes,
-    comparable,
     item_bytes,
     key_text,
     number_bytes,
+    sortable_value,
     value_bytes,
 )
 
@@ -77,5 +77,5 @@ def test_an_item_costs_its_names_and_strings_in_utf8(item: dict[str, Any]) -> No
 
 def test_equal_numeric_keys_are_one_key_and_order_as_numbers() -> None:
     assert key_text({"N": "1.0"}) == key_text({"N": "1"}) == key_text({"N": "10E-1"})
-    assert comparable({"N": "9"}) < comparable({"N": "10"})
-    assert comparable({"B": "AQ=="}) == b"\x01"
+    assert sortable_value({"N": "9"}) < sortable_value({"N": "10"})
+    assert sortable_value({"B": "AQ=="}) == b"\x01"

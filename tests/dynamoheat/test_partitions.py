@@ -28,8 +28,8 @@ def test_ranges_stay_disjoint_and_complete_whatever_is_split(
     partitions = divided(cuts, count)
     parts = list(partitions)
     assert parts[0].low == (0,)
-    assert [partitions.high(part) for part in parts] == [*(p.low for p in parts[1:]), (HASHES,)]
-    assert all(part.low < partitions.high(part) for part in parts)
+    assert [partitions.end(part) for part in parts] == [*(p.low for p in parts[1:]), (HASHES,)]
+    assert all(part.low < partitions.end(part) for part in parts)
     assert len({part.number for part in parts}) == len(parts)
 
 
@@ -41,7 +41,7 @@ def test_every_key_is_found_in_the_one_range_that_holds_it(
     for _ in range(2):  # the second time from the cache
         for key, sort in keys:
             found = partitions.find(key, sort)
-            assert found.low <= position(key, sort) < partitions.high(found)
+            assert found.low <= position(key, sort) < partitions.end(found)
 
 
 @given(st.lists(POSITIONS, max_size=30))

@@ -5,7 +5,7 @@ import pytest
 
 from dynamoheat import Heat, IndexSettings, Key, TableSettings
 from dynamoheat.partitions import HASHES, LAST, position
-from dynamoheat.queries import query_start, scan_start
+from dynamoheat.requests import query_start, scan_start
 
 TABLE = TableSettings(
     name="events",

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from dynamoheat import Heat, ModelParameters, ProvisionedThroughput, ThrottleReason
+from dynamoheat import Heat, ModelParameters, ThrottleReason, ThroughputSettings
 from tests.dynamoheat.traffic import INDEX, TABLE, get, item, model, put, settings
 
 SMALL = ModelParameters(partition_wcu=10, partition_rcu=10, index_buffer_seconds=1)
@@ -16,7 +16,7 @@ def first_refusal(heat: Heat, operation: str, request: dict[str, Any]) -> Any:
     for _ in range(100):
         admission = heat.admit(operation, request, 0.0)
         if admission.throttles:
-            assert admission.throttled
+            assert admission.is_rejected
             return admission.throttles[0]
     raise AssertionError("never throttled")
 
@@ -33,10 +33,10 @@ def index_query() -> dict[str, Any]:
 WRITE = ("PutItem", put(item("p", kind="hot")))
 READ = ("GetItem", get("p"))
 QUERY = ("Query", index_query())
-FREE = ProvisionedThroughput()
-LITTLE = ProvisionedThroughput(provisioned_write=10, provisioned_read=10)
-MUCH = ProvisionedThroughput(provisioned_write=900, provisioned_read=900)
-CAPPED = ProvisionedThroughput(maximum_write=10, maximum_read=10)
+FREE = ThroughputSettings()
+LITTLE = ThroughputSettings(provisioned_write=10, provisioned_read=10)
+MUCH = ThroughputSettings(provisioned_write=900, provisioned_read=900)
+CAPPED = ThroughputSettings(max_write=10, max_read=10)
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ CAPPED = ProvisionedThroughput(maximum_write=10, maximum_read=10)
         (settings(write=10), ROOMY, READ, ThrottleReason.TABLE_READ_PROVISIONED),
         (settings(write=900, index=LITTLE), ROOMY, WRITE, ThrottleReason.INDEX_WRITE_PROVISIONED),
         (settings(write=900, index=LITTLE), ROOMY, QUERY, ThrottleReason.INDEX_READ_PROVISIONED),
-        (settings(maximum_write=10), ROOMY, WRITE, ThrottleReason.TABLE_WRITE_MAXIMUM),
-        (settings(maximum_read=10), ROOMY, READ, ThrottleReason.TABLE_READ_MAXIMUM),
+        (settings(max_write=10), ROOMY, WRITE, ThrottleReason.TABLE_WRITE_MAXIMUM),
+        (settings(max_read=10), ROOMY, READ, ThrottleReason.TABLE_READ_MAXIMUM),
         (settings(index=CAPPED), ROOMY, WRITE, ThrottleReason.INDEX_WRITE_MAXIMUM),
         (settings(index=CAPPED), ROOMY, QUERY, ThrottleReason.INDEX_READ_MAXIMUM),
         (settings(), QUOTA, WRITE, ThrottleReason.TABLE_WRITE_ACCOUNT),

@@ -2,16 +2,10 @@ from typing import Any
 
 import pytest
 
-from dynamoheat import (
-    Admission,
-    Heat,
-    MalformedRequestError,
-    ModelParameters,
-    ProvisionedThroughput,
-)
+from dynamoheat import Admission, Heat, MalformedRequestError, ModelParameters, ThroughputSettings
 from tests.dynamoheat.traffic import INDEX, TABLE, batch, get, item, model, put, settings
 
-WIDE = settings(index=ProvisionedThroughput(), local=True)
+WIDE = settings(index=ThroughputSettings(), local=True)
 
 
 def units(admission: Admission) -> dict[str, float]:
@@ -136,7 +130,7 @@ def test_reads_are_charged_in_full_once_they_are_known_and_leave_a_debt() -> Non
     assert admission.units == 1
     heat.settle(admission, {"Item": item("p", pad=399_000)}, 0.0)
     assert admission.units == 98
-    assert heat.admit("GetItem", get("p"), 0.9).throttled
+    assert heat.admit("GetItem", get("p"), 0.9).is_rejected
     assert not heat.admit("GetItem", get("p"), 1.1).throttles
 
 
@@ -197,10 +191,10 @@ def test_answers_are_measured(
 
 def test_memory_is_bounded_and_off_at_zero() -> None:
     for least, known in ((100, True), (0, False)):
-        heat = model(settings(), ModelParameters(remembered_items=least))
+        heat = model(settings(), ModelParameters(image_cache_items=least))
         for n in range(1_000):
             done(heat, "PutItem", put(item("p", f"{n:04}")), {})
-        remembered = heat.table(TABLE).remembered
+        remembered = heat.table(TABLE).image_cache
         assert (remembered.get(("p", "0999")) is not None) is known
         assert remembered.get(("p", "0700")) is None
         assert len(remembered) <= 2 * least
@@ -222,10 +216,10 @@ def test_a_batch_is_settled_by_what_was_sent_of_it() -> None:
     heat = model(settings(), ModelParameters(partition_wcu=2, on_demand_partitions=1))
     admission = heat.admit("BatchWriteItem", batch(*(item("p", str(n)) for n in range(5))), 0.0)
     assert [verdict is None for verdict in admission.verdicts] == [True, True, False, False, False]
-    assert admission.to_send == batch(item("p", "0"), item("p", "1"))
+    assert admission.forwarded_request == batch(item("p", "0"), item("p", "1"))
     assert admission.unprocessed == batch(*(item("p", str(n)) for n in (2, 3, 4)))["RequestItems"]
     heat.settle(admission, {}, 0.0)
-    known = heat.table(TABLE).remembered
+    known = heat.table(TABLE).image_cache
     assert known.get(("p", "1")) == item("p", "1")
     assert known.get(("p", "2")) is None
     assert admission.units == 2
@@ -235,7 +229,7 @@ def test_unprocessed_keys_keep_their_tables_settings() -> None:
     heat = model(settings(), ModelParameters(partition_rcu=1, on_demand_partitions=1))
     wanted = {"Keys": [item("p"), item("q")], "ConsistentRead": True}
     admission = heat.admit("BatchGetItem", {"RequestItems": {TABLE: wanted}}, 0.0)
-    assert admission.to_send == {"RequestItems": {TABLE: wanted | {"Keys": [item("p")]}}}
+    assert admission.forwarded_request == {"RequestItems": {TABLE: wanted | {"Keys": [item("p")]}}}
     assert admission.unprocessed == {TABLE: wanted | {"Keys": [item("q")]}}
 
 

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from dynamoheat import Heat, ModelParameters, ProvisionedThroughput, TableSettings
+from dynamoheat import Heat, ModelParameters, TableSettings, ThroughputSettings
 from dynamoheat.partitions import HASHES, position
 from tests.dynamoheat.traffic import INDEX, TABLE, Item, item, load, model, put, settings
 
@@ -34,7 +34,11 @@ def run(
 
 
 def whys(heat: Heat, index: str | None = None) -> list[str]:
-    return [split.why for split in heat.resource(TABLE, index).splits if split.why != "throughput"]
+    return [
+        split.trigger
+        for split in heat.resource(TABLE, index).splits
+        if split.trigger != "throughput"
+    ]
 
 
 def low_keys() -> list[str]:
@@ -44,7 +48,7 @@ def low_keys() -> list[str]:
 
 def test_a_hot_collection_with_spread_sort_keys_splits_inside_within_10_to_15_minutes() -> None:
     heat = run(spread(), LATEST + 2)
-    splits = [split for split in heat.resource(TABLE).splits if split.why == "heat"]
+    splits = [split for split in heat.resource(TABLE).splits if split.trigger == "heat"]
     assert splits
     assert EARLIEST <= splits[0].at <= LATEST
     assert len(splits[0].cut) == 2  # inside the collection
@@ -55,7 +59,7 @@ def test_the_cut_follows_the_observed_keys_not_the_middle_of_the_range() -> None
     low = sorted(low_keys(), key=position)
     random = Random(1)
     heat = run((item(random.choice(low), str(n)) for n in count()), LATEST + 2)
-    first = next(split for split in heat.resource(TABLE).splits if split.why == "heat")
+    first = next(split for split in heat.resource(TABLE).splits if split.trigger == "heat")
     middle = len(low) // 2
     assert position(low[middle - 5]) < first.cut < position(low[middle + 5])
 
@@ -66,7 +70,7 @@ def test_the_cut_follows_the_observed_keys_not_the_middle_of_the_range() -> None
 def test_an_ever_moving_sort_key_never_splits(items: Iterator[Item]) -> None:
     heat = run(items, 3 * LATEST)
     assert whys(heat) == []
-    assert any(part.unsplittable for part in heat.resource(TABLE).partitions)
+    assert any(part.is_unsplittable for part in heat.resource(TABLE).partitions)
 
 
 def test_one_hot_item_never_splits() -> None:
@@ -84,7 +88,7 @@ def test_a_collection_under_a_local_index_never_splits_inside_but_between_keys_i
 
 
 def test_an_index_splits_for_its_own_heat() -> None:
-    described = settings(index=ProvisionedThroughput(), warm_write=WIDE)
+    described = settings(index=ThroughputSettings(), warm_write=WIDE)
     random = Random(1)
     items = (item(f"p{n}", f"{random.random():.9f}", kind="hot") for n in count())
     heat = run(items, 2 * LATEST, described)
@@ -125,7 +129,7 @@ def test_without_a_detection_only_hot_partitions_split_and_as_soon_as_the_work_i
 
 def test_no_more_splits_are_under_way_at_once_than_are_allowed() -> None:
     def max_at_once(allowed: int) -> int:
-        heat = model(settings(warm_write=WIDE), replace(FAST, splits_at_once=allowed))
+        heat = model(settings(warm_write=WIDE), replace(FAST, max_concurrent_splits=allowed))
         random = Random(1)
         keys = [f"k{n}" for n in range(4)]
         most = 0
@@ -155,7 +159,7 @@ def test_growth_of_the_table_does_not_start_a_hot_partitions_clock_again() -> No
     after = heat.resource(TABLE).partitions.find("hot", "0")
     assert after is not before
     assert after.hot_since == before.hot_since is not None
-    assert len(after.observed.places) == len(before.observed.places) > 0
+    assert len(after.traffic_sample.positions) == len(before.traffic_sample.positions) > 0
 
 
 def test_splits_raise_what_a_spread_key_can_take() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from dynamoheat.units import (
+from dynamoheat.sizes import (
     EVENTUAL,
     STRONG,
     TRANSACTIONAL,

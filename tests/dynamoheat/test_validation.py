@@ -13,30 +13,36 @@ import pytest
 
 from dynamoheat import ModelParameters
 from dynamoheat.studies.validation import __main__, sensitivity
-from dynamoheat.studies.validation.case import Case, Expected
+from dynamoheat.studies.validation.case import TABLE, ExpectedFigure, PublishedCase, Trial, table
 from dynamoheat.studies.validation.cases import CASES
-from dynamoheat.studies.validation.loads import Clients, clients, item, offered, puts, queries
+from dynamoheat.studies.validation.loads import (
+    Clients,
+    item,
+    offer_load,
+    put_sender,
+    query_sender,
+    run_clients,
+)
 from dynamoheat.studies.validation.outcomes import CaseOutcome
-from dynamoheat.studies.validation.partition_limits import address_queries
-from dynamoheat.studies.validation.trial import TABLE, Trial, table
+from dynamoheat.studies.validation.throughput_limits import address_queries
 from local.state import ROOT
 
 DEFAULTS = ModelParameters()
 PAGE = (ROOT / "docs" / "dynamoheat.md").read_text()
 
 
-def named(number: str) -> Case:
+def named(number: str) -> PublishedCase:
     return next(case for case in CASES if case.number == number)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.number}: {case.given[:40]}")
-def test_the_model_gives_what_was_published(case: Case) -> None:
-    quick = case.quickly()
+def test_the_model_gives_what_was_published(case: PublishedCase) -> None:
+    quick = case.quick_variant()
     figures = quick.run(quick.trial(DEFAULTS, 100))
     out = {
-        each.what: figure
+        each.name: figure
         for each, figure in zip(case.expected, figures, strict=True)
-        if not each.holds(figure)
+        if not each.is_met_by(figure)
     }
     assert out == {}
 
@@ -50,7 +56,7 @@ def test_every_published_case_is_there() -> None:
 def test_the_scale_of_limits_does_not_change_when_and_how_far_reads_rise() -> None:
     case = named("8")
     small, large = (
-        case.run(replace(case, limits=limits).trial(DEFAULTS, 3)) for limits in (0.01, 0.02)
+        case.run(replace(case, limit_scale=limits).trial(DEFAULTS, 3)) for limits in (0.01, 0.02)
     )
     assert small == pytest.approx(large, rel=0.05)
 
@@ -59,7 +65,7 @@ def test_the_scale_of_limits_does_not_change_what_a_partition_takes() -> None:
     def rate(limits: float) -> float:
         trial = Trial(DEFAULTS, 0, limits)
         requests = address_queries(trial.random())
-        units = offered(trial, queries(trial.model(table()), requests), 12_000, 6)
+        units = offer_load(trial, query_sender(trial.model(table()), requests), 12_000, 6)
         return sum(units[3:]) / 3
 
     assert rate(0.01) == pytest.approx(rate(1.0), rel=0.01)
@@ -71,7 +77,7 @@ def test_the_scale_of_time_does_not_change_when_splits_happen() -> None:
         heat = trial.model(table())
         random = Random(1)
         items = (item(f"k{n % 4}", f"{random.random():.9f}") for n in count())
-        offered(trial, puts(heat, items), 5_000, 20 * 60, slot=60)
+        offer_load(trial, put_sender(heat, items), 5_000, 20 * 60, slot=60)
         return [split.at * time / 60 for split in heat.resource(TABLE).splits]
 
     assert len(minutes(1)) >= 2
@@ -83,8 +89,8 @@ def test_neither_scale_changes_what_waiting_clients_get_through() -> None:
         trial = Trial(DEFAULTS, 2, limits, time)
         random = trial.random()
         items = (item(f"key{n % 10}", f"{random.random():.9f}") for n in count())
-        who = Clients(threads=128, latency=0.0063)
-        flows = clients(trial, trial.model(table()), items, who, 24 * 60)
+        who = Clients(threads=128, latency_seconds=0.0063)
+        flows = run_clients(trial, trial.model(table()), items, who, 24 * 60)
         return [mean(flow.accepted for flow in flows[at : at + 8]) for at in (1, 16)]
 
     scaled = early_and_late(0.1, 20)
@@ -95,26 +101,26 @@ def test_neither_scale_changes_what_waiting_clients_get_through() -> None:
 @pytest.mark.parametrize(
     ("expected", "within", "out"),
     [
-        (Expected.near("x", 1_000, 0.02), [980, 1_020], [979, 1_021]),
-        (Expected.exactly("x", 3), [3], [2.99, 3.01]),
-        (Expected("x", "none within 10", "none", 10), [10, 999], [9.9]),
-        (Expected.noted("x", "56"), [0, 1e9], []),
+        (ExpectedFigure.near("x", 1_000, 0.02), [980, 1_020], [979, 1_021]),
+        (ExpectedFigure.exactly("x", 3), [3], [2.99, 3.01]),
+        (ExpectedFigure("x", "none within 10", "none", 10), [10, 999], [9.9]),
+        (ExpectedFigure.without_tolerance("x", "56"), [0, 1e9], []),
     ],
 )
 def test_a_figure_is_held_to_its_tolerance(
-    expected: Expected, within: list[float], out: list[float]
+    expected: ExpectedFigure, within: list[float], out: list[float]
 ) -> None:
-    assert all(expected.holds(figure) for figure in within)
-    assert not any(expected.holds(figure) for figure in out)
+    assert all(expected.is_met_by(figure) for figure in within)
+    assert not any(expected.is_met_by(figure) for figure in out)
 
 
 def test_one_seed_out_of_tolerance_is_out() -> None:
-    case = replace(named("DG"), expected=(Expected.near("x", 100, 0.1),))
+    case = replace(named("DG"), expected=(ExpectedFigure.near("x", 100, 0.1),))
     outcome = CaseOutcome(case, ((95.0,), (100.0,), (120.0,)))
-    assert outcome.within(0) == 2
-    assert not outcome.holds
-    assert outcome.middle(0) == 100
-    assert outcome.spread(0) == (95, 120)
+    assert outcome.seeds_within(0) == 2
+    assert not outcome.is_within_tolerance
+    assert outcome.median(0) == 100
+    assert outcome.extremes(0) == (95, 120)
 
 
 def test_the_command_fails_where_a_case_is_out_and_says_which(
@@ -124,7 +130,7 @@ def test_the_command_fails_where_a_case_is_out_and_says_which(
     monkeypatch.setattr(__main__, "CASES", (right,))
     assert __main__.main(["--processes", "1"]) == 0
     assert "all within tolerance" in capsys.readouterr().out
-    wrong = replace(right, expected=(Expected.exactly("x", 1), *right.expected[1:]))
+    wrong = replace(right, expected=(ExpectedFigure.exactly("x", 1), *right.expected[1:]))
     monkeypatch.setattr(__main__, "CASES", (wrong, named("7")))
     assert __main__.main(["--processes", "1"]) == 1
     assert "out of tolerance: cases 14" in capsys.readouterr().out

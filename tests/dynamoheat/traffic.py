@@ -3,14 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dynamoheat import (
-    Heat,
-    IndexSettings,
-    Key,
-    ModelParameters,
-    ProvisionedThroughput,
-    TableSettings,
-)
+from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings, ThroughputSettings
 
 TABLE = "events"
 INDEX = "by-kind"
@@ -22,7 +15,7 @@ def settings(
     *,
     write: float | None = None,
     read: float | None = None,
-    index: ProvisionedThroughput | None = None,
+    index: ThroughputSettings | None = None,
     local: bool = False,
     **throughput: float,
 ) -> TableSettings:
@@ -36,7 +29,7 @@ def settings(
         name=TABLE,
         key=Key("pk", "sk"),
         provisioned=write is not None,
-        throughput=ProvisionedThroughput(
+        throughput=ThroughputSettings(
             provisioned_write=write,
             provisioned_read=read if read is not None else write,
             **throughput,
@@ -99,6 +92,6 @@ def load(
             admission = heat.admit(
                 "BatchWriteItem", batch(*(next(items) for _ in range(count))), now
             )
-            done += len(admission.admitted)
+            done += len(admission.admitted_charges)
         passed.append(float(done))
     return passed

@@ -16,8 +16,7 @@ import orjson
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from dynamoheat.serve.options import HeatOptions
-from dynamoheat.serve.server import ServeOptions, serving
+from dynamoheat.serve import HeatOptions, ServeOptions, serving
 from local.clients import client_settings
 
 if TYPE_CHECKING:
@@ -103,11 +102,13 @@ def endpoint(
     engine_url: str,
     *,
     clock: Callable[[], float] | None = None,
-    patience: float = 200.0,
+    timeout_seconds: float = 200.0,
     **heat: Any,
 ) -> Generator[Endpoint]:
     """Run an endpoint in front of an engine, on a free port; `heat` are fields of HeatOptions."""
-    options = ServeOptions(engine=engine_url, port=0, patience=patience, heat=HeatOptions(**heat))
+    options = ServeOptions(
+        engine=engine_url, port=0, timeout_seconds=timeout_seconds, heat=HeatOptions(**heat)
+    )
     still = Clock()
     ready = threading.Event()
     found: dict[str, Any] = {}

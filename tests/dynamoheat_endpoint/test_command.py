@@ -134,9 +134,9 @@ def test_options_survive_the_way_through_a_command_line() -> None:
 
 def test_a_program_gets_the_same_errors() -> None:
     with pytest.raises(OptionError, match="no operation"):
-        HeatOptions(faults=("nonsense",)).check()
+        HeatOptions(faults=("nonsense",)).validate()
     with pytest.raises(OptionError, match="above zero"):
-        HeatOptions(partition_rcu=0).check()
+        HeatOptions(partition_rcu=0).validate()
 
 
 @pytest.mark.engine

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from dynamoheat import ModelParameters
 from dynamoheat.__main__ import main
-from dynamoheat.serve.faults import fault
+from dynamoheat.serve.faults import parse_fault
 from local.engine import EngineProcess
 from local.state import ROOT
 from tests.dynamoheat_endpoint.serving import endpoint
@@ -37,7 +37,7 @@ def test_the_five_lines_show_a_hot_partition(engine: EngineProcess) -> None:
 
 
 def test_every_parameter_is_listed_with_its_default() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", section("ModelParameters"), re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", section("Parameters"), re.MULTILINE))
     assert {name: float(default) for name, default in rows.items()} == {
         each.name: getattr(ModelParameters(), each.name) for each in fields(ModelParameters)
     }
@@ -56,6 +56,6 @@ def test_every_kind_of_fault_that_is_listed_exists() -> None:
     )
     assert len(kinds) == 9
     for kind in kinds:
-        assert fault(f"*:{kind.replace('TIME', '1s')}:0.5").probability == 0.5
+        assert parse_fault(f"*:{kind.replace('TIME', '1s')}:0.5").probability == 0.5
     for text in re.findall(r'"([*\w]+:[^"]+)"', section("Faults")):
-        assert fault(text).text == text
+        assert parse_fault(text).text == text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
-from dynamoheat.serve.faults import Faults, fault
+from dynamoheat.serve.faults import Faults, parse_fault
 from dynamoheat.serve.wire import EndpointCall, Reply, refusal
 from local.engine import EngineProcess
 from tests.dynamoheat_endpoint.serving import Endpoint, endpoint, make_table, put, refusal_of
@@ -186,7 +186,7 @@ def test_faults_happen_without_the_model_too(engine: EngineProcess) -> None:
 )
 def test_a_malformed_fault_is_told_in_one_sentence(text: str) -> None:
     with pytest.raises(ValueError, match=r"^The fault .*\.$") as told:
-        fault(text)
+        parse_fault(text)
     assert repr(text) in str(told.value)
 
 
@@ -194,7 +194,7 @@ def test_a_malformed_fault_is_told_in_one_sentence(text: str) -> None:
     ("text", "seconds"), [("*:latency:200ms:0.1", 0.2), ("Query:latency:1.5s:1", 1.5)]
 )
 def test_a_latency_has_a_time(text: str, seconds: float) -> None:
-    assert fault(text).seconds == seconds
+    assert parse_fault(text).seconds == seconds
 
 
 def outcomes(*texts: str, seed: int = 1, calls: int = 400) -> tuple[list[int], list[float]]:
@@ -211,7 +211,7 @@ def outcomes(*texts: str, seed: int = 1, calls: int = 400) -> tuple[list[int], l
         return refusal(400, "ThrottlingException", "no")
 
     async def run() -> list[int]:
-        faults = Faults(map(fault, texts), Random(seed), sleep, refuse)
+        faults = Faults(map(parse_fault, texts), Random(seed), sleep, refuse)
         return [(await faults.answer(PUT, done)).status for _ in range(calls)]
 
     return asyncio.run(run()), waits
@@ -234,9 +234,9 @@ def test_a_call_that_waits_may_fail_afterwards() -> None:
 
 
 def test_the_star_spares_calls_about_tables() -> None:
-    assert fault("*:500:1").concerns("Query")
-    assert not fault("*:500:1").concerns("DescribeTable")
-    assert fault("DescribeTable:500:1").concerns("DescribeTable")
+    assert parse_fault("*:500:1").applies_to("Query")
+    assert not parse_fault("*:500:1").applies_to("DescribeTable")
+    assert parse_fault("DescribeTable:500:1").applies_to("DescribeTable")
 
 
 @pytest.mark.engine

@@ -6,8 +6,7 @@ import orjson
 import pytest
 
 from dynamoheat import Heat
-from dynamoheat.serve.descriptions import described_mode, updated, without_unsupported
-from dynamoheat.serve.tables import ModelTables
+from dynamoheat.serve.tables import ModelTables, apply_update, drop_unsupported, with_billing_mode
 from dynamoheat.serve.wire import EndpointCall
 from tests.dynamoheat_endpoint.serving import Clock, Endpoint, make_table, puts, refusal_of
 
@@ -109,34 +108,34 @@ def test_a_table_deleted_past_the_endpoint_is_forgotten(
 
 def test_a_description_that_stays_the_same_leaves_alone_what_calls_changed() -> None:
     heat, tables = known_tables()
-    tables.match({"events": DESCRIBED})
+    tables.sync({"events": DESCRIBED})
     assert heat.resource("events").writes.maximum == 7
-    tables.update({"TableName": "events", "OnDemandThroughput": {"MaxWriteRequestUnits": 8}})
-    tables.match({"events": dict(DESCRIBED)})
+    tables.apply_update({"TableName": "events", "OnDemandThroughput": {"MaxWriteRequestUnits": 8}})
+    tables.sync({"events": dict(DESCRIBED)})
     assert heat.resource("events").writes.maximum == 8
-    tables.match({"events": {**DESCRIBED, "OnDemandThroughput": {"MaxWriteRequestUnits": 9}}})
+    tables.sync({"events": {**DESCRIBED, "OnDemandThroughput": {"MaxWriteRequestUnits": 9}}})
     assert heat.resource("events").writes.maximum == 9
 
 
 def test_a_changed_table_keeps_its_partitions_and_one_made_anew_does_not() -> None:
     heat, tables = known_tables()
-    tables.state(DESCRIBED)
+    tables.put_description(DESCRIBED)
     before = heat.resource("events")
-    tables.state({**DESCRIBED, "WarmThroughput": {"WriteUnitsPerSecond": 9_000}})
+    tables.put_description({**DESCRIBED, "WarmThroughput": {"WriteUnitsPerSecond": 9_000}})
     assert heat.resource("events") is before
     assert len(before.partitions) == 9
-    tables.state({**DESCRIBED, "TableId": "2"})
+    tables.put_description({**DESCRIBED, "TableId": "2"})
     assert heat.resource("events") is not before
-    tables.match({})
+    tables.sync({})
     assert "events" not in tables
     assert heat.tables == {}
 
 
 def test_a_description_that_is_none_changes_nothing() -> None:
     heat, tables = known_tables()
-    tables.state(DESCRIBED)
+    tables.put_description(DESCRIBED)
     for odd in ({}, {"TableName": "events"}, {**DESCRIBED, "KeySchema": 1}):
-        tables.state(odd)
+        tables.put_description(odd)
     assert list(heat.tables) == ["events"]
 
 
@@ -153,13 +152,13 @@ def test_a_description_that_is_none_changes_nothing() -> None:
 def test_an_engine_that_states_no_billing_mode_is_understood(
     description: dict[str, Any], mode: str
 ) -> None:
-    assert described_mode(description)["BillingMode"] == mode
+    assert with_billing_mode(description)["BillingMode"] == mode
 
 
 def test_an_update_merges_what_it_states() -> None:
     index = {"IndexName": "a", "KeySchema": [], "WarmThroughput": {"ReadUnitsPerSecond": 1}}
     before = {**DESCRIBED, "GlobalSecondaryIndexes": [index, {"IndexName": "b"}]}
-    after = updated(
+    after = apply_update(
         before,
         {
             "BillingMode": "PROVISIONED",
@@ -192,7 +191,7 @@ def test_engines_are_spared_what_they_lack() -> None:
         ],
     }
     before = orjson.dumps(request)
-    assert without_unsupported(request) == {
+    assert drop_unsupported(request) == {
         "TableName": "t",
         "GlobalSecondaryIndexes": [{"IndexName": "a"}],
         "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "b"}}],

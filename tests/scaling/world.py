@@ -7,14 +7,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any, Final
 
-from dynamoheat import (
-    Heat,
-    IndexSettings,
-    Key,
-    ModelParameters,
-    ProvisionedThroughput,
-    TableSettings,
-)
+from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings, ThroughputSettings
 from spillway import Event, EventStore, Settings, ThrottledError, keys
 from spillway.dynamodb.port import ThrottlingReason
 from spillway.layouts.codec import decode_layout
@@ -49,11 +42,11 @@ INDEX_KEY_RANGE: Final = ThrottlingReason(
 
 def events_table(**throughput: float) -> TableSettings:
     """The main table: on demand and warm with 40 partitions, as its index is, unless told otherwise."""
-    given = ProvisionedThroughput(**(throughput or {"warm_write": 40_000.0}))
+    given = ThroughputSettings(**(throughput or {"warm_write": 40_000.0}))
     index = IndexSettings(
         name=keys.INDEX_NAME,
         key=Key(keys.INDEX_PARTITION_KEY, keys.SORT_KEY),
-        throughput=ProvisionedThroughput(warm_write=40_000.0)
+        throughput=ThroughputSettings(warm_write=40_000.0)
         if given.provisioned_write is None
         else given,
     )
@@ -101,13 +94,13 @@ class World:
 
     def _write(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         admission = self.heat.admit(operation, request, self.clock.now())
-        if admission.throttled:
+        if admission.is_rejected:
             found = {
                 ThrottlingReason(str(each.reason), each.resource) for each in admission.throttles
             }
             reasons = tuple(found) if self.names_reasons else ()
             raise ThrottledError(admission.throttles[0].exception, "", reasons)
-        self.kept(operation, admission.to_send)
+        self.kept(operation, admission.forwarded_request)
         return {"UnprocessedItems": admission.unprocessed}
 
     def runtime(self) -> Runtime:

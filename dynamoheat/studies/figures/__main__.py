@@ -5,9 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dynamoheat.studies.figures.generations import draw_partitions, draw_throttled
-from dynamoheat.studies.figures.style import save
-from dynamoheat.studies.generations.running import run_all
+from dynamoheat.studies.figures.drawings import draw_partitions, draw_throttled, save
+from dynamoheat.studies.generations.runs import run_all
 
 __all__ = ["main"]
 

@@ -1,15 +1,14 @@
-"""`python -m dynamoheat.studies.generations`: one skewed workload on each generation of DynamoDB's design."""
+"""Run one skewed workload on each generation of DynamoDB's design, and print a table."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from dynamoheat.studies.generations.report import report
-from dynamoheat.studies.generations.running import run_all
+from dynamoheat.studies.generations.runs import report, run_all
 
 __all__ = ["main"]
 
-_HEAD = """One skewed workload, 107 minutes; write units in all, and what was throttled of each phase.
+_HEAD = """One skewed workload, 107 minutes: write units, and the share throttled in each phase.
 
 """
 

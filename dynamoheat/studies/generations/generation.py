@@ -4,16 +4,18 @@ from enum import Enum
 from typing import Final, Protocol
 
 from dynamoheat.partitions import Partitions
-from dynamoheat.studies.generations.assumptions import Assumptions
-from dynamoheat.studies.generations.current import HeatTable
-from dynamoheat.studies.generations.settings import Ask, Opening
+from dynamoheat.studies.generations.assumptions import DesignAssumptions, ItemRequest, NewTable
+from dynamoheat.studies.generations.global_admission import HeatTable
 from dynamoheat.studies.generations.storage import StorageTable
 
 __all__ = ["Generation", "GenerationTable", "open_table"]
 
 
 class Generation(Enum):
-    """What was added. The last is today's DynamoDB, and the default of everything else in `heat`."""
+    """What was added.
+
+    The last is today's DynamoDB, and the default of everything else in `heat`.
+    """
 
     EQUAL_DIVISION = "equal division"
     BURSTING = "bursting"
@@ -23,12 +25,12 @@ class Generation(Enum):
     ON_DEMAND = "on-demand"
 
     @property
-    def adds(self) -> str:
+    def addition(self) -> str:
         """What is new in it, in a few words."""
         return _ADDS[self]
 
     def includes(self, other: "Generation") -> bool:
-        """Say whether this design came with or after another."""
+        """Return whether this design came with or after another."""
         order = list(Generation)
         return order.index(self) >= order.index(other)
 
@@ -50,7 +52,7 @@ class GenerationTable(Protocol):
     def partitions(self) -> Partitions:
         """The table's partitions as they are."""
 
-    def put(self, ask: Ask, now: float) -> bool:
+    def put(self, ask: ItemRequest, now: float) -> bool:
         """Admit a write or refuse it whole."""
 
     def advance(self, now: float) -> None:
@@ -59,12 +61,15 @@ class GenerationTable(Protocol):
 
 def open_table(
     generation: Generation,
-    opening: Opening,
+    opening: NewTable,
     *,
-    assumed: Assumptions | None = None,
+    assumed: DesignAssumptions | None = None,
     seed: int = 0,
 ) -> GenerationTable:
-    """Return a new table as a generation would serve it. On demand, `opening`'s throughput is ignored."""
+    """Return a new table as a generation would serve it.
+
+    On demand, `opening`'s throughput is ignored.
+    """
     if generation.includes(Generation.GLOBAL_ADMISSION):
         return HeatTable(
             opening,

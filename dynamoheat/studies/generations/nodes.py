@@ -1,22 +1,21 @@
-"""Storage nodes, the replicas they host, and the bucket that keeps co-resident partitions apart.
+"""Storage nodes, the replicas they host, and the buckets that isolate partitions on one node.
 
-ATC22 section 4.1.1: a partition bursts only on what its node has left. A write is done by the whole
-replication group, so all its nodes must have tokens; a read is done by one, so any will do. What is
-allocated to a partition is never refused for its neighbours' sake, and placement sees to it that a node's
-allocations fit its capacity.
+ATC22 section 4.1.1: a partition bursts only on what its node has left. A write needs tokens of all
+nodes of its replication group, a read of any one. What is allocated to a partition is never refused
+for its neighbours' sake: placement sees to it that allocations fit a node's capacity.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dynamoheat.buckets import TokenBucket
-from dynamoheat.studies.generations.assumptions import Assumptions, Neighbours
+from dynamoheat.limits import TokenBucket
+from dynamoheat.studies.generations.assumptions import DesignAssumptions, Neighbours
 
 __all__ = [
-    "Group",
     "NodeFleet",
+    "ReplicationGroup",
     "StorageNode",
-    "free_reader",
+    "find_free_reader",
     "has_room_to_write",
     "reserve",
     "spend",
@@ -26,39 +25,41 @@ __all__ = [
 class StorageNode:
     """A storage node: tokens a second that its other tenants leave, and what is allocated on it."""
 
-    __slots__ = ("allocated", "bucket", "capacity", "zone")
+    __slots__ = ("allocated_rate", "bucket", "capacity", "zone")
 
-    def __init__(self, zone: int, neighbours: Neighbours, assumed: Assumptions, now: float) -> None:
-        left = assumed.node_capacity - neighbours.used
+    def __init__(
+        self, zone: int, neighbours: Neighbours, assumed: DesignAssumptions, now: float
+    ) -> None:
+        left = assumed.node_capacity - neighbours.used_tokens
         depth = left * assumed.node_bucket_seconds
         self.zone = zone
         self.capacity = assumed.node_capacity
-        self.allocated = neighbours.allocated
+        self.allocated_rate = neighbours.allocated_tokens
         self.bucket = TokenBucket(left, depth, depth, now)
 
     @property
-    def room(self) -> float:
-        """Tokens a second that are allocated to nobody."""
-        return self.capacity - self.allocated
+    def free_rate(self) -> float:
+        """Tokens a second that are not allocated."""
+        return self.capacity - self.allocated_rate
 
 
-Group = tuple[StorageNode, ...]
+ReplicationGroup = tuple[StorageNode, ...]
 """The nodes of one partition's replicas, one a zone, the leader's first."""
 
 
-def has_room_to_write(group: Group, tokens: float, now: float) -> bool:
-    """Say whether every node of the group has tokens for a burst."""
+def has_room_to_write(group: ReplicationGroup, tokens: float, now: float) -> bool:
+    """Return whether every node of the group has tokens for a burst."""
     return all(node.bucket.fill(now) >= tokens for node in group)
 
 
-def free_reader(group: Group, tokens: float, now: float) -> StorageNode | None:
+def find_free_reader(group: ReplicationGroup, tokens: float, now: float) -> StorageNode | None:
     """Return the group's node with the most tokens, if it has enough for a burst."""
     freest = max(group, key=lambda node: node.bucket.fill(now))
     return freest if freest.bucket.tokens >= tokens else None
 
 
 def spend(nodes: Sequence[StorageNode], tokens: float, now: float) -> None:
-    """Take tokens whether or not they are there: what is allocated comes first, bursts wait."""
+    """Take tokens, by debt if need be: allocated throughput is served first, bursts wait."""
     for node in nodes:
         node.bucket.fill(now)
         node.bucket.tokens -= tokens
@@ -71,7 +72,7 @@ class NodeFleet:
     zones: tuple[tuple[StorageNode, ...], ...]
 
     @classmethod
-    def assumed(cls, assumed: Assumptions, now: float) -> "NodeFleet":
+    def from_assumptions(cls, assumed: DesignAssumptions, now: float) -> "NodeFleet":
         """Return the fleet of the assumptions."""
         return cls(
             tuple(
@@ -82,43 +83,49 @@ class NodeFleet:
             )
         )
 
-    def place(self, tokens: float) -> Group:
-        """Allocate a new partition's tokens a second in each zone: the first node with room, else the roomiest."""
+    def place(self, tokens: float) -> ReplicationGroup:
+        """Allocate a new partition's tokens a second on one node of each zone.
+
+        It is the first node with room, or else the one with the most room.
+        """
         group = tuple(
-            next((node for node in zone if node.room >= tokens), max(zone, key=_room))
+            next((node for node in zone if node.free_rate >= tokens), max(zone, key=_room))
             for zone in self.zones
         )
         reserve(group, tokens)
         return group
 
-    def make_room(self, group: Group, granted: float, more: float) -> tuple[Group, float]:
-        """Allocate up to `more` tokens a second beside `granted`, moving replicas whose node has no room.
+    def make_room(
+        self, group: ReplicationGroup, granted: float, more: float
+    ) -> tuple[ReplicationGroup, float]:
+        """Allocate up to `more` tokens a second, moving replicas whose node has no room.
 
-        Returns the group as it is then, and what of `more` there was room for on all its nodes.
+        The partition has `granted` already. Return the group after moves, and what of `more` all
+        its nodes had room for.
         """
         if more <= 0:
             reserve(group, more)
             return group, more
         moved = tuple(self._roomier(node, granted, more) for node in group)
         for old, new in zip(group, moved, strict=True):
-            old.allocated -= granted
-            new.allocated += granted
-        given = max(0.0, min(more, *(node.room for node in moved)))
+            old.allocated_rate -= granted
+            new.allocated_rate += granted
+        given = max(0.0, min(more, *(node.free_rate for node in moved)))
         reserve(moved, given)
         return moved, given
 
     def _roomier(self, node: StorageNode, granted: float, more: float) -> StorageNode:
-        if node.room >= more:
+        if node.free_rate >= more:
             return node
         best = max(self.zones[node.zone], key=_room)
-        return best if best.room - granted > node.room else node
+        return best if best.free_rate - granted > node.free_rate else node
 
 
-def reserve(group: Group, tokens: float) -> None:
+def reserve(group: ReplicationGroup, tokens: float) -> None:
     """Allocate tokens a second on every node of a group; a negative figure gives back."""
     for node in group:
-        node.allocated += tokens
+        node.allocated_rate += tokens
 
 
 def _room(node: StorageNode) -> float:
-    return node.room
+    return node.free_rate

@@ -1,7 +1,7 @@
-"""The one skewed workload that all generations are shown on: phases of even and of hot traffic.
+"""The skewed workload on which all designs run: phases of even and of hot traffic.
 
-Each phase is there for what one design cured, or for what none did. It is offered at its rate whatever is
-refused: nothing is retried.
+Each phase shows what one design cured, or what none did. It is offered at its rate whatever is
+throttled: nothing is retried.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,21 +12,21 @@ from random import Random
 from typing import Final
 
 from dynamoheat.partitions import HASHES, position
-from dynamoheat.studies.generations.settings import Ask, Opening
+from dynamoheat.studies.generations.assumptions import ItemRequest, NewTable
 
 __all__ = ["ITEM_UNITS", "OPENING", "SKEWED", "Event", "Phase", "RequestStream", "Workload"]
 
 ITEM_UNITS: Final = 100.0
 """Write units of each item: large items make few requests, and limits count only units."""
 
-OPENING: Final = Opening(read=600, write=3200, stored_bytes=4 * 9.8e9)
+OPENING: Final = NewTable(read=600, write=3200, stored_bytes=4 * 9.8e9)
 """The table of the paper's example, four partitions of 800, each about to outgrow 10 GB."""
 
 _RANGES: Final = 16  # even traffic visits each of so many equal ranges of hashes in turn
 _KEYS_A_RANGE: Final = 4
 
 Where = tuple[str, str]
-Event = tuple[float, int, Ask]
+Event = tuple[float, int, ItemRequest]
 """When, in which phase, and what."""
 
 
@@ -72,7 +72,7 @@ class Workload:
                 )
             )
             for at, (key, sort) in offered:
-                yield at, number, Ask(key, sort, ITEM_UNITS, random.randrange(routers))
+                yield at, number, ItemRequest(key, sort, ITEM_UNITS, random.randrange(routers))
 
 
 def _offered(

@@ -1,9 +1,8 @@
-"""The model against what was published of the real DynamoDB: `make validate-heat`.
+"""Published measurements of DynamoDB, and the model's figures beside them: `make validate-heat`.
 
-    cases ──▶ trials (parameters at a scale, a seed) ──▶ figures ──▶ beside what was published
-    a module a group            loads                   outcomes     report
+    cases ─▶ trials (scaled parameters, a seed) ─▶ figures ─▶ beside what was published
+    a module a group          loads                           outcomes
 
-One set of parameters serves all cases: the defaults. A case is a small function from a `Trial` to figures,
-and a `Case` that says what was published of them; it belongs to the `CASES` of its module, and its
-module to `dynamoheat.studies.validation.cases`.
+The default parameters serve all cases. A case is a function from a `Trial` to figures, and a
+`PublishedCase` that says what was published of them. It belongs to the `CASES` of its module.
 """

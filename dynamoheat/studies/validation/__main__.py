@@ -1,4 +1,4 @@
-"""Commands: `python -m dynamoheat.studies.validation`, and with `--sensitivity` the same over the unknown parameters."""
+"""Replay published measurements of DynamoDB, or vary each unknown parameter."""
 
 import argparse
 import sys
@@ -11,8 +11,7 @@ from rich.progress import track
 from dynamoheat.parameters import ModelParameters
 from dynamoheat.studies.validation import sensitivity
 from dynamoheat.studies.validation.cases import CASES
-from dynamoheat.studies.validation.outcomes import Job, outcomes
-from dynamoheat.studies.validation.report import report
+from dynamoheat.studies.validation.outcomes import ValidationJob, report, run_jobs
 
 __all__ = ["main"]
 
@@ -35,17 +34,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _validate(processes: int) -> int:
-    jobs = [Job(case, ModelParameters(), case.seeds) for case in CASES]
-    found = outcomes(jobs, processes, partial(_tracked, "Published cases"))
+    jobs = [ValidationJob(case, ModelParameters(), case.seeds) for case in CASES]
+    found = run_jobs(jobs, processes, partial(_tracked, "Published cases"))
     _print(report(found))
-    out = sorted({outcome.case.number for outcome in found if not outcome.holds})
+    out = sorted({outcome.case.number for outcome in found if not outcome.is_within_tolerance})
     _print(f"\nout of tolerance: cases {', '.join(out)}" if out else "\nall within tolerance")
     return 1 if out else 0
 
 
 def _sensitivity(processes: int) -> int:
     jobs = sensitivity.jobs()
-    _print(sensitivity.report(outcomes(jobs, processes, partial(_tracked, "Variants"))))
+    _print(sensitivity.report(run_jobs(jobs, processes, partial(_tracked, "Variants"))))
     return 0
 
 

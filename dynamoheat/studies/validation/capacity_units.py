@@ -1,13 +1,19 @@
-"""What requests and items cost: the guide's examples, through the model's own admission and settlement."""
+"""Published costs of requests and items: the guide's examples, through admission and settlement."""
 
 from typing import Any, Final
 
-from dynamoheat.items import Item, item_bytes, number_bytes
 from dynamoheat.model import Heat
-from dynamoheat.settings import IndexSettings, Key, ProvisionedThroughput, TableSettings
-from dynamoheat.studies.validation.case import Case, Expected, Figures
+from dynamoheat.settings import IndexSettings, Key, TableSettings, ThroughputSettings
+from dynamoheat.sizes import Item, item_bytes, number_bytes
+from dynamoheat.studies.validation.case import (
+    TABLE,
+    ExpectedFigure,
+    Figures,
+    PublishedCase,
+    Trial,
+    table,
+)
 from dynamoheat.studies.validation.loads import item
-from dynamoheat.studies.validation.trial import TABLE, Trial, table
 
 __all__ = ["CASES"]
 
@@ -50,7 +56,7 @@ def _query(heat: Heat, sizes: list[float], **more: Any) -> float:
 
 def _requests(trial: Trial) -> Figures:
     on_demand = table()
-    by_kind = IndexSettings(name=_INDEX, key=Key("kind", "sk"), throughput=ProvisionedThroughput())
+    by_kind = IndexSettings(name=_INDEX, key=Key("kind", "sk"), throughput=ThroughputSettings())
     heat = trial.model(TableSettings(name=TABLE, key=on_demand.key, indexes=(by_kind,)))
     items = [_sized(1.5 * _KB, "a"), _sized(6.5 * _KB, "b")]
     keys = {"Keys": [_key(one) for one in items], "ConsistentRead": True}
@@ -97,39 +103,39 @@ def _updated(trial: Trial, *, there: bool, passes: bool) -> float:
 
 
 CASES: Final = (
-    Case(
+    PublishedCase(
         number="14",
-        given="1,000 conditional updates",
+        scenario="1,000 conditional updates",
         source=_GUIDE + "ConditionExpression and consumed capacity",
         run=_conditional_updates,
         expected=(
-            Expected.exactly("write units, item there, passing", 1_000),
-            Expected.exactly("write units, item there, failing", 1_000),
-            Expected.exactly("write units, item absent, passing", 1_000),
-            Expected.exactly("write units, item absent, failing", 1_000),
+            ExpectedFigure.exactly("write units, item there, passing", 1_000),
+            ExpectedFigure.exactly("write units, item there, failing", 1_000),
+            ExpectedFigure.exactly("write units, item absent, passing", 1_000),
+            ExpectedFigure.exactly("write units, item absent, failing", 1_000),
         ),
     ),
-    Case(
+    PublishedCase(
         number="16",
-        given="requests of the guide",
+        scenario="requests of the guide",
         source=_GUIDE + "read-write-operations; GSI",
         run=_requests,
         expected=(
-            Expected.exactly("BatchGetItem of 1.5 and 6.5 KB", 3),
-            Expected.exactly("Query of 10 items, 40.8 KB", 11),
-            Expected.exactly("Query of 1,500 items of 64 B", 24),
-            Expected.exactly("BatchWriteItem of 0.5 and 3.5 KB", 5),
-            Expected.exactly("index Query of 8 items of 2,000 B, eventual", 2),
+            ExpectedFigure.exactly("BatchGetItem of 1.5 and 6.5 KB", 3),
+            ExpectedFigure.exactly("Query of 10 items, 40.8 KB", 11),
+            ExpectedFigure.exactly("Query of 1,500 items of 64 B", 24),
+            ExpectedFigure.exactly("BatchWriteItem of 0.5 and 3.5 KB", 5),
+            ExpectedFigure.exactly("index Query of 8 items of 2,000 B, eventual", 2),
         ),
     ),
-    Case(
+    PublishedCase(
         number="16",
-        given="sizes of the guide, in bytes",
+        scenario="sizes of the guide, in bytes",
         source=_GUIDE + "CapacityUnitCalculations",
         run=_sizes,
         expected=(
-            *(Expected.exactly(text, size) for text, size in _NUMBERS.items()),
-            Expected.exactly("shirt-color:R, shirt-size:M", 23),
+            *(ExpectedFigure.exactly(text, size) for text, size in _NUMBERS.items()),
+            ExpectedFigure.exactly("shirt-color:R, shirt-size:M", 23),
         ),
     ),
 )

@@ -1,25 +1,24 @@
-"""Every published case, in the order of their numbers, documented facts last. A new one is added to its module's `CASES`."""
+"""All published cases in the order of their numbers, documented facts last.
+
+A new case is added to the `CASES` of its module.
+"""
 
 from typing import Final
 
 from dynamoheat.studies.validation import (
     capacity_units,
     earlier_designs,
-    first_partitions,
     heat_splits,
-    partition_limits,
-    table_limits,
+    throughput_limits,
 )
-from dynamoheat.studies.validation.case import Case
+from dynamoheat.studies.validation.case import PublishedCase
 
 __all__ = ["CASES"]
 
-CASES: Final[tuple[Case, ...]] = tuple(
+CASES: Final[tuple[PublishedCase, ...]] = tuple(
     sorted(
         (
-            *first_partitions.CASES,
-            *partition_limits.CASES,
-            *table_limits.CASES,
+            *throughput_limits.CASES,
             *heat_splits.CASES,
             *capacity_units.CASES,
             *earlier_designs.CASES,

@@ -1,15 +1,25 @@
-"""Traffic in virtual time, in published units: open loads at a rate, and clients that wait for answers."""
+"""Traffic in virtual time and published units: open loads at a rate, and clients that wait."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dynamoheat.items import Item
 from dynamoheat.model import Heat
 from dynamoheat.reasons import Throttle
-from dynamoheat.studies.validation.trial import TABLE, Trial
+from dynamoheat.sizes import Item
+from dynamoheat.studies.validation.case import TABLE, Trial
 
-__all__ = ["Clients", "LoadFlow", "clients", "gets", "item", "offered", "put", "puts", "queries"]
+__all__ = [
+    "Clients",
+    "LoadFlow",
+    "get_sender",
+    "item",
+    "offer_load",
+    "put_sender",
+    "query_sender",
+    "run_clients",
+    "write_items",
+]
 
 Send = Callable[[int, float], float]  # how many, at which time; returns the units that got through
 
@@ -19,7 +29,7 @@ _BATCH: Final = 25
 
 @dataclass(frozen=True, slots=True)
 class LoadFlow:
-    """What went through in a slot of time, and what was refused, in units (or attempts) a second."""
+    """Units (or attempts) a second that were accepted and refused in a slot of time."""
 
     accepted: float
     refused: float
@@ -30,16 +40,16 @@ def item(partition_key: str, sort_key: str = "s") -> Item:
     return {"pk": {"S": partition_key}, "sk": {"S": sort_key}}
 
 
-def puts(heat: Heat, items: Iterator[Item]) -> Send:
+def put_sender(heat: Heat, items: Iterator[Item]) -> Send:
     """Return a sender of writes, each its own item."""
 
     def send(count: int, now: float) -> float:
-        return float(put(heat, [next(items) for _ in range(count)], now).count(None))
+        return float(write_items(heat, [next(items) for _ in range(count)], now).count(None))
 
     return send
 
 
-def gets(heat: Heat, keys: Iterator[Item], *, consistent: bool) -> Send:
+def get_sender(heat: Heat, keys: Iterator[Item], *, consistent: bool) -> Send:
     """Return a sender of reads in batches of 25."""
 
     def send(count: int, now: float) -> float:
@@ -53,7 +63,7 @@ def gets(heat: Heat, keys: Iterator[Item], *, consistent: bool) -> Send:
     return send
 
 
-def queries(heat: Heat, requests: Iterator[dict[str, Any]]) -> Send:
+def query_sender(heat: Heat, requests: Iterator[dict[str, Any]]) -> Send:
     """Return a sender of queries."""
 
     def send(count: int, now: float) -> float:
@@ -62,7 +72,7 @@ def queries(heat: Heat, requests: Iterator[dict[str, Any]]) -> Send:
     return send
 
 
-def offered(  # noqa: PLR0913  # one load's whole description
+def offer_load(  # noqa: PLR0913  # one load's whole description
     trial: Trial,
     send: Send,
     rate: Callable[[float], float] | float,
@@ -77,19 +87,19 @@ def offered(  # noqa: PLR0913  # one load's whole description
     """
     slots = []
     credit = 0.0
-    steps = max(1, round(_STEPS * slot / trial.time))
+    steps = max(1, round(_STEPS * slot / trial.time_scale))
     length = slot / steps
     for first in range(round(seconds / slot)):
         units = 0.0
         for step in range(steps):
             since = first * slot + (step + 1) * length
             wanted = rate(since) if callable(rate) else rate
-            credit += wanted * trial.limits * length / trial.time
+            credit += wanted * trial.limit_scale * length / trial.time_scale
             count = int(credit + 1e-9)
             credit -= count
             if count:
-                units += send(count, (start + since) / trial.time)
-        slots.append(units * trial.time / trial.limits / slot)
+                units += send(count, (start + since) / trial.time_scale)
+        slots.append(units * trial.time_scale / trial.limit_scale / slot)
     return slots
 
 
@@ -98,11 +108,11 @@ class Clients:
     """Threads that each write an item, wait for the answer, and try a throttled one again."""
 
     threads: int
-    latency: float
+    latency_seconds: float
     max_per_second: float = 0.0  # what their machine manages; 0: no bound
 
 
-def clients(  # noqa: PLR0913  # one load's whole description
+def run_clients(  # noqa: PLR0913  # one load's whole description
     trial: Trial,
     heat: Heat,
     items: Iterator[Item],
@@ -112,18 +122,19 @@ def clients(  # noqa: PLR0913  # one load's whole description
     start: float = 0.0,
     slot: float = 60.0,
 ) -> list[LoadFlow]:
-    """Let clients write for a while and return what they got through, slot by slot.
+    """Let clients write for a while and return the rates, slot by slot.
 
-    Threads and rates are scaled with the limits, never their latency.
+    Threads and rates are scaled with the limits, latency never is.
     """
-    pool = _Pool(heat, items, who, trial.limits, start / trial.time)
+    pool = _Pool(heat, items, who, trial.limit_scale, start / trial.time_scale)
     return [
-        pool.until((start + end * slot) / trial.time) for end in range(1, round(seconds / slot) + 1)
+        pool.run_until((start + end * slot) / trial.time_scale)
+        for end in range(1, round(seconds / slot) + 1)
     ]
 
 
 class _Pool:
-    """The items that clients are at: all are sent at once, a latency apart; refused ones stay."""
+    """The items that clients send: all at once, a latency apart. Throttled ones stay."""
 
     def __init__(
         self, heat: Heat, new: Iterator[Item], who: Clients, limits: float, start: float
@@ -132,38 +143,40 @@ class _Pool:
         self._heat = heat
         self._new = new
         self._limits = limits
-        self._step = who.latency * threads / (who.threads * limits)  # makes up for the rounding
+        self._step = (
+            who.latency_seconds * threads / (who.threads * limits)
+        )  # makes up for the rounding
         self._allowed = who.max_per_second * limits * self._step or float(threads)
         self._items = [next(new) for _ in range(threads)]
         self._credit = 0.0
         self._now = start
 
-    def until(self, end: float) -> LoadFlow:
-        """Go on until a time of the model's and return the rates meanwhile."""
+    def run_until(self, end: float) -> LoadFlow:
+        """Run until a time of the model's clock, and return the rates meanwhile."""
         began = self._now
         accepted = refused = 0
         while self._now < end:
             self._now += self._step
-            passed, stayed = self._round()
+            passed, stayed = self._send_round()
             accepted += passed
             refused += stayed
         scale = (self._now - began) * self._limits
         return LoadFlow(accepted / scale, refused / scale)
 
-    def _round(self) -> tuple[int, int]:
+    def _send_round(self) -> tuple[int, int]:
         self._credit = min(self._credit + self._allowed, float(len(self._items)))
         count = int(self._credit)
         if not count:
             return 0, 0
         self._credit -= count
         sent, rest = self._items[:count], self._items[count:]
-        verdicts = put(self._heat, sent, self._now)
+        verdicts = write_items(self._heat, sent, self._now)
         again = [one for one, no in zip(sent, verdicts, strict=True) if no is not None]
         self._items = rest + again + [next(self._new) for _ in range(count - len(again))]
         return count - len(again), len(again)
 
 
-def put(heat: Heat, items: list[Item], now: float) -> list[Throttle | None]:
+def write_items(heat: Heat, items: list[Item], now: float) -> list[Throttle | None]:
     """Write items at once and return a verdict each; None: it got through."""
     request = {"RequestItems": {TABLE: [{"PutRequest": {"Item": one}} for one in items]}}
     return heat.admit("BatchWriteItem", request, now).verdicts

@@ -1,4 +1,4 @@
-"""How outcomes react to the parameters that nobody outside AWS knows: each halved and doubled."""
+"""How figures react to unknown parameters: each halved and doubled."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -7,10 +7,9 @@ from rich.table import Table
 
 from dynamoheat.parameters import ModelParameters
 from dynamoheat.studies.validation.cases import CASES
-from dynamoheat.studies.validation.outcomes import CaseOutcome, Job
-from dynamoheat.studies.validation.report import number_text
+from dynamoheat.studies.validation.outcomes import CaseOutcome, ValidationJob, number_text
 
-__all__ = ["VARIANTS", "Variant", "jobs", "report"]
+__all__ = ["VARIANTS", "ParameterVariant", "jobs", "report"]
 
 _SEEDS: Final = 3
 _COLUMNS: Final = (  # case, figure, heading
@@ -24,8 +23,8 @@ _COLUMNS: Final = (  # case, figure, heading
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """The defaults but for one assumption."""
+class ParameterVariant:
+    """The default parameters with some changed."""
 
     name: str
     changes: dict[str, Any] = field(default_factory=dict)
@@ -36,56 +35,56 @@ class Variant:
         return replace(ModelParameters(), **self.changes)
 
 
-def _of(name: str, *values: float) -> list[Variant]:
-    return [Variant(f"{name} {value:g}", {name: value}) for value in values]
+def _of(name: str, *values: float) -> list[ParameterVariant]:
+    return [ParameterVariant(f"{name} {value:g}", {name: value}) for value in values]
 
 
-def _lasting(least: float, most: float) -> Variant:
-    return Variant(
+def _lasting(least: float, most: float) -> ParameterVariant:
+    return ParameterVariant(
         f"splits of {least:g} to {most:g} s",
-        {"split_minimum_seconds": least, "split_maximum_seconds": most},
+        {"min_split_seconds": least, "max_split_seconds": most},
     )
 
 
 VARIANTS: Final = (
-    Variant("the defaults"),
+    ParameterVariant("the defaults"),
     *_of("split_threshold", 0.3, 0.45, 0.75, 0.9),
     *_of("split_detection_seconds", 150, 600),
     _lasting(150, 240),
     _lasting(600, 960),
-    *_of("splits_at_once", 1, 4, 16),
-    *_of("split_min_share", 0.05, 0.2),
+    *_of("max_concurrent_splits", 1, 4, 16),
+    *_of("min_split_share", 0.05, 0.2),
     *_of("heat_window_seconds", 30, 120),
     *_of("growth_seconds", 450, 1_800),
     *_of("partition_bucket_seconds", 0.5, 2),
     *_of("rate_bucket_seconds", 0.5, 2),
     *_of("initial_burst_seconds", 60, 300),
     *_of("index_buffer_seconds", 0.5, 2),
-    Variant(
+    ParameterVariant(
         "0.85 for 60 s, then 540 to 720 s",
         {
             "split_threshold": 0.85,
             "split_detection_seconds": 60,
-            "split_minimum_seconds": 540,
-            "split_maximum_seconds": 720,
+            "min_split_seconds": 540,
+            "max_split_seconds": 720,
         },
     ),
-    Variant(
+    ParameterVariant(
         "0.9, and 5 to 20 min in all",
         {
             "split_threshold": 0.9,
             "split_detection_seconds": 0,
-            "split_minimum_seconds": 300,
-            "split_maximum_seconds": 1_200,
+            "min_split_seconds": 300,
+            "max_split_seconds": 1_200,
         },
     ),
 )
 
 
-def jobs() -> list[Job]:
+def jobs() -> list[ValidationJob]:
     """Return every case with every variant, variant by variant."""
     return [
-        Job(case.quickly(), variant.parameters, min(case.seeds, _SEEDS))
+        ValidationJob(case.quick_variant(), variant.parameters, min(case.seeds, _SEEDS))
         for variant in VARIANTS
         for case in CASES
     ]
@@ -108,12 +107,12 @@ def _cells(found: list[CaseOutcome]) -> list[str]:
     cells = []
     for number, at, _ in _COLUMNS:
         (outcome,) = (outcome for outcome in found if outcome.case.number == number)
-        out = outcome.within(at) < len(outcome.figures)
-        cells.append(number_text(outcome.middle(at)) + ("*" if out else ""))
+        out = outcome.seeds_within(at) < len(outcome.figures)
+        cells.append(number_text(outcome.median(at)) + ("*" if out else ""))
     return cells
 
 
 def _others(found: list[CaseOutcome]) -> str:
     columns = {number for number, *_ in _COLUMNS}
-    out = {each.case.number for each in found if not each.holds} - columns
+    out = {each.case.number for each in found if not each.is_within_tolerance} - columns
     return ", ".join(sorted(out)) or "none"

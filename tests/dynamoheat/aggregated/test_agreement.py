@@ -38,7 +38,7 @@ def test_both_modes_accept_throttle_and_split_alike(workload: ModeWorkload) -> N
 
 
 def exactly(split: Split) -> tuple[object, ...]:
-    return split.at, split.why, split.parent, split.children, split.cut
+    return split.at, split.trigger, split.parent, split.children, split.cut
 
 
 def test_growth_is_the_same_to_the_second_and_the_cut() -> None:

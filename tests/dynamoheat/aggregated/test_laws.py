@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat import ModelParameters, ProvisionedThroughput, TableSettings
+from dynamoheat import ModelParameters, TableSettings, ThroughputSettings
 from dynamoheat.aggregated import (
     AggregatedHeat,
-    Entries,
-    Keys,
+    IndexEntries,
+    KeyDistribution,
     Reads,
-    Sorts,
+    SortKeyPattern,
     StepOutcome,
     Traffic,
     Writes,
@@ -28,22 +28,22 @@ NO_SPLITS = replace(LIMITS, split_threshold=1e9)
 NAMES = ("a", "b", "c", "d")
 KEYS = st.one_of(
     st.builds(
-        Keys.of,
+        KeyDistribution.of,
         st.dictionaries(st.sampled_from(NAMES), st.floats(0.1, 5), min_size=1),
-        st.sampled_from(Sorts),
+        st.sampled_from(SortKeyPattern),
     ),
-    st.just(Keys.everywhere()),
-    st.just(Keys.arc(0.1, 0.4)),
+    st.just(KeyDistribution.everywhere()),
+    st.just(KeyDistribution.hash_range(0.1, 0.4)),
 )
 ENTRIES = st.fixed_dictionaries(
-    {}, optional={INDEX: st.builds(Entries, KEYS, st.sampled_from([None, 100, 3_000]))}
+    {}, optional={INDEX: st.builds(IndexEntries, KEYS, st.sampled_from([None, 100, 3_000]))}
 )
 INDEXED = [
-    settings(index=ProvisionedThroughput()),
-    settings(maximum_write=8, index=ProvisionedThroughput(maximum_write=4)),
-    settings(write=6, read=9, index=ProvisionedThroughput(provisioned_write=3, provisioned_read=3)),
+    settings(index=ThroughputSettings()),
+    settings(max_write=8, index=ThroughputSettings(max_write=4)),
+    settings(write=6, read=9, index=ThroughputSettings(provisioned_write=3, provisioned_read=3)),
 ]
-PLAIN = [settings(), settings(maximum_write=7), settings(write=6, read=9)]
+PLAIN = [settings(), settings(max_write=7), settings(write=6, read=9)]
 
 
 def writes(entries: bool, retried: bool = True) -> st.SearchStrategy[Writes]:
@@ -91,11 +91,13 @@ def test_what_is_offered_is_accepted_or_throttled_or_waits(
     for rates in offers:
         outcome = heat.offer(rates)
         for traffic, tally in outcome.by_traffic.items():
-            assert tally.offered == pytest.approx(tally.accepted + tally.refused)
+            assert tally.offered == pytest.approx(tally.accepted + tally.total_throttled)
             new = rates.get(traffic, 0.0) * heat.step
             assert tally.offered == pytest.approx(new + waited.get(traffic, 0.0))
-            assert heat.waiting(traffic) == pytest.approx(tally.refused if traffic.retried else 0)
-            waited[traffic] = heat.waiting(traffic)
+            assert heat.waiting_units(traffic) == pytest.approx(
+                tally.total_throttled if traffic.is_retried else 0
+            )
+            waited[traffic] = heat.waiting_units(traffic)
 
 
 @given(st.sampled_from(INDEXED), runs(st.one_of(writes(entries=True), READS)))
@@ -112,7 +114,7 @@ def test_no_bucket_is_overdrawn_and_no_index_owes_more_than_its_buffer(
         for partition in table.partitions:
             assert -1e-6 < partition.write.tokens <= partition.write.depth
             assert -1e-6 < partition.read.tokens <= partition.read.depth
-        assert index.behind(heat.now) <= buffer + 1e-6
+        assert index.pending_updates(heat.now) <= buffer + 1e-6
         assert all(limit.bucket.tokens >= -buffer - 1e-6 for limit in index.writes.limits)
 
 
@@ -169,8 +171,11 @@ def test_keys_together_and_each_by_itself_get_the_same(
     shares: dict[str, float], rate: float, described: TableSettings
 ) -> None:
     total = sum(shares.values())
-    together = {Writes(TABLE, Keys.of(shares)): rate}
-    apart = {Writes(TABLE, Keys.one(key)): rate * share / total for key, share in shares.items()}
+    together = {Writes(TABLE, KeyDistribution.of(shares)): rate}
+    apart = {
+        Writes(TABLE, KeyDistribution.single(key)): rate * share / total
+        for key, share in shares.items()
+    }
     for _ in range(3):
         one, other = (
             model(described, NO_SPLITS).offer(offered).writes for offered in (together, apart)
@@ -181,7 +186,7 @@ def test_keys_together_and_each_by_itself_get_the_same(
 
 @given(KEYS, st.floats(0.1, 40), st.sampled_from(PLAIN), st.sampled_from([2.0, 10.0, 30.0]))
 def test_the_length_of_steps_does_not_matter_under_a_constant_rate(
-    keys: Keys, rate: float, described: TableSettings, step: float
+    keys: KeyDistribution, rate: float, described: TableSettings, step: float
 ) -> None:
     accepted = []
     for length in (1.0, step):

@@ -5,14 +5,21 @@ import pytest
 from dynamoheat import (
     Heat,
     ModelParameters,
-    ProvisionedThroughput,
     TableSettings,
     ThrottleReason,
+    ThroughputSettings,
     UnknownTableError,
 )
-from dynamoheat.aggregated import AggregatedHeat, Entries, Keys, Reads, Traffic, Writes
-from dynamoheat.autoscaling import ScaledTable, ScalingPolicy
-from dynamoheat.units import EVENTUAL, STRONG
+from dynamoheat.aggregated import (
+    AggregatedHeat,
+    IndexEntries,
+    KeyDistribution,
+    Reads,
+    Traffic,
+    Writes,
+)
+from dynamoheat.autoscaling import ScaledTable, TargetTrackingPolicy
+from dynamoheat.sizes import EVENTUAL, STRONG
 from tests.dynamoheat.traffic import INDEX, TABLE, item, load, settings
 
 WIDE = 40_000.0  # write units a second: forty partitions
@@ -35,8 +42,8 @@ def steady(
     return dict(heat.offer(rates).throttled)
 
 
-ANY = Writes(TABLE, Keys.everywhere())
-HOT = Writes(TABLE, Keys.one("hot"))
+ANY = Writes(TABLE, KeyDistribution.everywhere())
+HOT = Writes(TABLE, KeyDistribution.single("hot"))
 
 
 @pytest.mark.parametrize(
@@ -45,40 +52,40 @@ HOT = Writes(TABLE, Keys.one("hot"))
         (settings(), ANY, 5_000, ThrottleReason.TABLE_WRITE_KEY_RANGE, 1_000),
         (settings(warm_write=WIDE), HOT, 1_500, ThrottleReason.TABLE_WRITE_KEY_RANGE, 500),
         (settings(warm_write=2 * WIDE), ANY, 42_000, ThrottleReason.TABLE_WRITE_ACCOUNT, 2_000),
-        (settings(maximum_write=300), ANY, 400, ThrottleReason.TABLE_WRITE_MAXIMUM, 100),
+        (settings(max_write=300), ANY, 400, ThrottleReason.TABLE_WRITE_MAXIMUM, 100),
         (settings(write=900), ANY, 1_000, ThrottleReason.TABLE_WRITE_PROVISIONED, 100),
         (
             settings(),
-            Reads(TABLE, Keys.one("hot")),
+            Reads(TABLE, KeyDistribution.single("hot")),
             5_000,
             ThrottleReason.TABLE_READ_KEY_RANGE,
             500,
         ),
         (
             settings(),
-            Reads(TABLE, Keys.one("hot"), consistency=STRONG),
+            Reads(TABLE, KeyDistribution.single("hot"), consistency=STRONG),
             3_500,
             ThrottleReason.TABLE_READ_KEY_RANGE,
             500,
         ),
-        (settings(read=50, write=1), Reads(TABLE, Keys.everywhere()), 60, ThrottleReason.TABLE_READ_PROVISIONED, 10),
+        (settings(read=50, write=1), Reads(TABLE, KeyDistribution.everywhere()), 60, ThrottleReason.TABLE_READ_PROVISIONED, 10),
         (
-            settings(index=ProvisionedThroughput()),
-            Reads(TABLE, Keys.one("hot"), index=INDEX),
+            settings(index=ThroughputSettings()),
+            Reads(TABLE, KeyDistribution.single("hot"), index=INDEX),
             5_000,
             ThrottleReason.INDEX_READ_KEY_RANGE,
             500,
         ),
         (
-            settings(index=ProvisionedThroughput(), warm_write=WIDE),
-            Writes(TABLE, Keys.everywhere(), {INDEX: Entries(Keys.one("hot"))}),
+            settings(index=ThroughputSettings(), warm_write=WIDE),
+            Writes(TABLE, KeyDistribution.everywhere(), {INDEX: IndexEntries(KeyDistribution.single("hot"))}),
             1_250,
             ThrottleReason.INDEX_WRITE_KEY_RANGE,
             250,
         ),
         (
-            settings(write=2_000, index=ProvisionedThroughput(provisioned_write=500)),
-            Writes(TABLE, Keys.everywhere(), {INDEX: Entries(Keys.everywhere())}),
+            settings(write=2_000, index=ThroughputSettings(provisioned_write=500)),
+            Writes(TABLE, KeyDistribution.everywhere(), {INDEX: IndexEntries(KeyDistribution.everywhere())}),
             900,
             ThrottleReason.INDEX_WRITE_PROVISIONED,
             400,
@@ -105,7 +112,7 @@ def test_a_hot_key_and_its_neighbours_are_throttled_in_proportion_to_what_they_a
         for key in (f"k{n}" for n in range(1_000))
         if heat.resource(TABLE).partitions.find(key) is heat.resource(TABLE).partitions.find("hot")
     )
-    calm = Writes(TABLE, Keys.one(neighbour))
+    calm = Writes(TABLE, KeyDistribution.single(neighbour))
     steady(heat, {HOT: 1_800.0, calm: 200.0})
     tallies = heat.offer({HOT: 1_800.0, calm: 200.0}).by_traffic
     assert tallies[HOT].accepted == pytest.approx(900)
@@ -117,15 +124,17 @@ def test_a_full_bucket_is_one_second_more_in_the_first_step(
     consistency: float, units: float
 ) -> None:
     heat = model(settings(), ModelParameters(quota_rcu=1e9))
-    reads = Reads(TABLE, Keys.one("hot"), consistency=consistency)
+    reads = Reads(TABLE, KeyDistribution.single("hot"), consistency=consistency)
     accepted = [heat.offer({reads: 10_000.0}).reads.accepted for _ in range(3)]
     assert accepted == pytest.approx([2 * units, units, units])
 
 
 def test_what_gets_past_its_partition_is_what_an_index_refuses() -> None:
-    provisioned = settings(write=40_000, index=ProvisionedThroughput(provisioned_write=1_500))
-    entries = {INDEX: Entries(Keys.everywhere())}
-    hot, other = (Writes(TABLE, keys, entries) for keys in (HOT.keys, Keys.arc(0.9, 1.0)))
+    provisioned = settings(write=40_000, index=ThroughputSettings(provisioned_write=1_500))
+    entries = {INDEX: IndexEntries(KeyDistribution.everywhere())}
+    hot, other = (
+        Writes(TABLE, keys, entries) for keys in (HOT.keys, KeyDistribution.hash_range(0.9, 1.0))
+    )
     heat = model(provisioned, ModelParameters(burst_seconds=1))
     steady(heat, {hot: 3_000.0, other: 1_000.0})
     tallies = heat.offer({hot: 3_000.0, other: 1_000.0}).by_traffic
@@ -136,21 +145,23 @@ def test_what_gets_past_its_partition_is_what_an_index_refuses() -> None:
 
 
 def test_a_full_index_refuses_writes_without_entries_too_until_it_has_caught_up() -> None:
-    heat = model(settings(index=ProvisionedThroughput(), warm_write=WIDE))
-    hot = Writes(TABLE, Keys.everywhere(), {INDEX: Entries(Keys.one("k"))})
+    heat = model(settings(index=ThroughputSettings(), warm_write=WIDE))
+    hot = Writes(
+        TABLE, KeyDistribution.everywhere(), {INDEX: IndexEntries(KeyDistribution.single("k"))}
+    )
     steady(heat, {hot: 2_000.0})
     outcome = heat.offer({hot: 2_000.0, ANY: 100.0})
     assert outcome.by_traffic[ANY].accepted == pytest.approx(50)
-    assert heat.resource(TABLE, INDEX).indebted
+    assert heat.resource(TABLE, INDEX).partitions_in_debt
     assert heat.offer({ANY: 100.0}).throttled == {}
     heat.offer({})
-    assert not heat.resource(TABLE, INDEX).indebted
+    assert not heat.resource(TABLE, INDEX).partitions_in_debt
 
 
 def test_small_entries_cost_an_index_less_than_their_items_cost_the_table() -> None:
-    heat = model(settings(index=ProvisionedThroughput(), warm_write=WIDE))
-    small = Entries(Keys.one("k"), entry_bytes=100)
-    large = Writes(TABLE, Keys.everywhere(), {INDEX: small}, item_bytes=4_000)
+    heat = model(settings(index=ThroughputSettings(), warm_write=WIDE))
+    small = IndexEntries(KeyDistribution.single("k"), entry_bytes=100)
+    large = Writes(TABLE, KeyDistribution.everywhere(), {INDEX: small}, item_bytes=4_000)
     assert steady(heat, {large: 4_000.0}) == {}
     entries = heat.offer({large: 4_000.0}).loads(TABLE, INDEX)
     assert sum(entries.written.values()) == pytest.approx(1_000)
@@ -167,7 +178,7 @@ def test_unused_provisioned_capacity_carries_a_burst() -> None:
 
 def test_partitions_grow_by_the_bytes_of_new_items_and_split_for_size() -> None:
     heat = model(settings(), ModelParameters(partition_bytes=1e8, on_demand_partitions=1), step=60)
-    new, old = ANY, Writes(TABLE, Keys.everywhere(), grows=False)
+    new, old = ANY, Writes(TABLE, KeyDistribution.everywhere(), adds_items=False)
     for _ in range(5):
         heat.offer({old: 500.0})
     assert sum(part.bytes for part in heat.resource(TABLE).partitions) == 0
@@ -176,7 +187,7 @@ def test_partitions_grow_by_the_bytes_of_new_items_and_split_for_size() -> None:
     assert sum(part.bytes for part in heat.resource(TABLE).partitions) == pytest.approx(
         5 * 60 * 500 * 1024
     )
-    assert {split.why for split in heat.resource(TABLE).splits} == {"size"}
+    assert {split.trigger for split in heat.resource(TABLE).splits} == {"size"}
 
 
 @pytest.mark.parametrize("step", [0.5, 7.0, 60.0, 300.0])
@@ -185,12 +196,12 @@ def test_peaks_are_learned_the_same_with_steps_of_any_length(step: float, scale:
     heat = model(settings(warm_write=1), ModelParameters(time_scale=scale), step)
     while heat.now < 2_100 / scale:
         heat.offer({ANY: 3_000.0})
-    assert heat.resource(TABLE).writes.warm == pytest.approx(6_000)
+    assert heat.resource(TABLE).writes.warm_throughput == pytest.approx(6_000)
 
 
 def test_meters_count_whole_items_and_the_snapshot_is_the_event_modes() -> None:
-    heat = model(settings(maximum_write=100))
-    large = Writes(TABLE, Keys.everywhere(), item_bytes=2_500)  # three units
+    heat = model(settings(max_write=100))
+    large = Writes(TABLE, KeyDistribution.everywhere(), item_bytes=2_500)  # three units
     for _ in range(10):
         heat.offer({large: 130.0})
     total = heat.resource(TABLE).meter.total
@@ -214,7 +225,7 @@ def test_settings_can_change_while_time_passes() -> None:
 def test_auto_scaling_works_on_it_as_on_the_event_mode() -> None:
     rates, events = model(settings(write=20, read=10), step=60), Heat()
     events.create_table(settings(write=20, read=10), 0.0)
-    policy = ScalingPolicy(minimum=10, maximum=4_000, target=0.7)
+    policy = TargetTrackingPolicy(min_capacity=10, max_capacity=4_000, target=0.7)
     scaled = [ScaledTable(heat, TABLE, {(None, True): policy}) for heat in (rates.heat, events)]
     keys = (item(f"k{n}") for n in count())
     for minute in range(8):
@@ -229,15 +240,27 @@ def test_auto_scaling_works_on_it_as_on_the_event_mode() -> None:
 def test_bad_offers_are_refused_before_anything_happens() -> None:
     heat = model(settings(local=True))
     unknown: list[Traffic] = [
-        Writes("none", Keys.everywhere()),
-        Writes(TABLE, Keys.everywhere(), {"none": Entries(Keys.everywhere())}),
-        Reads(TABLE, Keys.one("k"), index="none"),
+        Writes("none", KeyDistribution.everywhere()),
+        Writes(
+            TABLE,
+            KeyDistribution.everywhere(),
+            {"none": IndexEntries(KeyDistribution.everywhere())},
+        ),
+        Reads(TABLE, KeyDistribution.single("k"), index="none"),
     ]
     for traffic in unknown:
         with pytest.raises(UnknownTableError, match="none"):
             heat.offer({ANY: 1.0, traffic: 1.0})
     with pytest.raises(ValueError, match="local"):
-        heat.offer({Writes(TABLE, Keys.one("k"), {"by-size": Entries(Keys.one("k"))}): 1.0})
+        heat.offer(
+            {
+                Writes(
+                    TABLE,
+                    KeyDistribution.single("k"),
+                    {"by-size": IndexEntries(KeyDistribution.single("k"))},
+                ): 1.0
+            }
+        )
     with pytest.raises(ValueError, match="below zero"):
         heat.offer({ANY: -1.0})
     with pytest.raises(ValueError, match="step"):

@@ -2,18 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat.autoscaling import Decreases
+from dynamoheat.autoscaling import DecreaseQuota
 
 HOUR = 3600.0
 DAY = 24 * HOUR
 
 
-def made(attempts: list[float], decreases: Decreases | None = None) -> list[float]:
+def made(attempts: list[float], decreases: DecreaseQuota | None = None) -> list[float]:
     """Try to lower a capacity at each time and return when it was allowed."""
-    tried = decreases or Decreases()
+    tried = decreases or DecreaseQuota()
     done = []
     for now in attempts:
-        if tried.allowed(now):
+        if tried.may_decrease(now):
             tried.record(now)
             done.append(now)
     return done
@@ -41,12 +41,12 @@ def test_a_new_day_starts_anew_at_midnight_in_utc() -> None:
 
 
 def test_a_decrease_that_is_not_allowed_cannot_be_recorded() -> None:
-    decreases = Decreases()
+    decreases = DecreaseQuota()
     made([0.0] * 4, decreases)
     with pytest.raises(ValueError, match="too often"):
         decreases.record(1.0)
-    assert decreases.made_today(1.0) == 4
-    assert decreases.made_today(DAY) == 0
+    assert decreases.count_today(1.0) == 4
+    assert decreases.count_today(DAY) == 0
 
 
 @given(
@@ -56,7 +56,7 @@ def test_a_decrease_that_is_not_allowed_cannot_be_recorded() -> None:
 def test_however_it_is_tried_a_day_has_at_most_27_and_later_ones_lie_an_hour_apart(
     attempts: list[float], hour: float
 ) -> None:
-    at = made([now * hour / HOUR for now in attempts], Decreases(hour))
+    at = made([now * hour / HOUR for now in attempts], DecreaseQuota(hour))
     for day in range(3):
         today = [now for now in at if day * 24 * hour <= now < (day + 1) * 24 * hour]
         assert len(today) <= 27

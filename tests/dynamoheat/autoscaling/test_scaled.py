@@ -4,12 +4,12 @@ from math import pi, sin
 
 import pytest
 
-from dynamoheat import Heat, ModelParameters, ProvisionedThroughput
-from dynamoheat.autoscaling import ScaledTable, ScalingPolicy
+from dynamoheat import Heat, ModelParameters, ThroughputSettings
+from dynamoheat.autoscaling import ScaledTable, TargetTrackingPolicy
 from tests.dynamoheat.traffic import INDEX, TABLE, item, load, model, settings
 
 FAST = ModelParameters(time_scale=60, burst_seconds=0)  # a minute is a second, a day 24 minutes
-POLICY = ScalingPolicy(minimum=10, maximum=1_000)
+POLICY = TargetTrackingPolicy(min_capacity=10, max_capacity=1_000)
 
 
 def lived(
@@ -32,7 +32,7 @@ def table(write: float) -> Heat:
     return model(settings(write=write, read=10), FAST)
 
 
-def writes(heat: Heat, policy: ScalingPolicy = POLICY, *, delay: float = 0.0) -> ScaledTable:
+def writes(heat: Heat, policy: TargetTrackingPolicy = POLICY, *, delay: float = 0.0) -> ScaledTable:
     return ScaledTable(heat, TABLE, {(None, True): policy}, delay=delay)
 
 
@@ -59,12 +59,12 @@ def test_a_day_of_waves_lowers_capacity_no_more_often_than_is_allowed() -> None:
     provisioned, _ = lived(heat, scaled, lambda minute: 100 + 90 * sin(minute * 2 * pi / 40), 1440)
     falls = [change for change in scaled.changes if change.after < change.before]
     assert 10 < len(falls) <= 27
-    assert scaled.refused > 0
+    assert scaled.rejected_decreases > 0
     assert min(provisioned) >= 10
 
 
 def test_an_index_is_scaled_by_its_own_consumption_and_keeps_the_tables() -> None:
-    throughput = ProvisionedThroughput(provisioned_write=100, provisioned_read=10)
+    throughput = ThroughputSettings(provisioned_write=100, provisioned_read=10)
     heat = model(settings(write=400, read=10, index=throughput), FAST)
     scaled = ScaledTable(heat, TABLE, {(INDEX, True): POLICY})
     provisioned, _ = lived(heat, scaled, lambda _: 90, 10)

@@ -5,19 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat.autoscaling import ScalingPolicy, Tracker
+from dynamoheat.autoscaling import CapacityTracker, TargetTrackingPolicy
 
-POLICY = ScalingPolicy(minimum=5, maximum=10_000)
+POLICY = TargetTrackingPolicy(min_capacity=5, max_capacity=10_000)
 CONSUMED = st.lists(st.floats(0, 20_000), min_size=1, max_size=120)
 
 
 def followed(
-    consumed: Sequence[float], provisioned: float = 100.0, policy: ScalingPolicy = POLICY
+    consumed: Sequence[float], provisioned: float = 100.0, policy: TargetTrackingPolicy = POLICY
 ) -> list[float]:
     """Return the capacity after each minute."""
-    tracker, capacities = Tracker(policy), []
+    tracker, capacities = CapacityTracker(policy), []
     for minute, figure in enumerate(consumed):
-        provisioned = tracker.minute(figure, provisioned, 60.0 * (minute + 1))
+        provisioned = tracker.update(figure, provisioned, 60.0 * (minute + 1))
         capacities.append(provisioned)
     return capacities
 
@@ -56,14 +56,14 @@ def test_the_margin_and_the_target_move_both_alarms() -> None:
 
 
 def test_within_its_cooldown_a_rise_is_followed_by_larger_ones_only() -> None:
-    slow = replace(POLICY, cooldown_up=600)
+    slow = replace(POLICY, scale_out_cooldown_seconds=600)
     assert followed([80, 80, 90, 90], policy=slow) == [100, 115, 115, 115]
     assert followed([80, 80, 115, 115], policy=slow)[-1] == 165
     assert followed([80, 80, *[90] * 12], policy=slow)[-1] == 129
 
 
 def test_a_fall_waits_for_the_cooldown_of_the_last_unless_a_rise_ends_it() -> None:
-    slow = replace(POLICY, cooldown_down=3_600)
+    slow = replace(POLICY, scale_in_cooldown_seconds=3_600)
     falls = followed([40] * 15 + [20] * 30, policy=slow)
     assert (falls[14], falls[-1]) == (58, 58)
     assert followed([40] * 15 + [20] * 75, policy=slow)[-1] == 29
@@ -72,7 +72,7 @@ def test_a_fall_waits_for_the_cooldown_of_the_last_unless_a_rise_ends_it() -> No
 
 
 def test_capacity_does_not_fall_where_scaling_in_is_disabled() -> None:
-    assert followed([1] * 60, policy=replace(POLICY, falls=False))[-1] == 100
+    assert followed([1] * 60, policy=replace(POLICY, scales_in=False))[-1] == 100
 
 
 def test_a_policy_outside_of_what_aws_takes_is_refused() -> None:
@@ -118,6 +118,6 @@ def test_a_steady_load_ends_between_the_two_alarms_and_stays(
 def test_more_consumption_never_ends_in_less_capacity_while_it_only_rises(
     consumed: list[float], more: float
 ) -> None:
-    rising = replace(POLICY, falls=False)
+    rising = replace(POLICY, scales_in=False)
     less = followed(consumed, policy=rising)[-1]
     assert followed([figure * more for figure in consumed], policy=rising)[-1] >= less

@@ -2,17 +2,17 @@
 
 from functools import cache
 
-from dynamoheat.studies.generations import Generation, Run, run
+from dynamoheat.studies.generations import Generation, GenerationRun, run
 
 GROUP = "generations"
 
 
 @cache
-def ran(generation: Generation) -> Run:
+def ran(generation: Generation) -> GenerationRun:
     """Return the run that the documentation shows."""
     return run(generation)
 
 
-def ran_all() -> list[Run]:
+def ran_all() -> list[GenerationRun]:
     """Return the runs of all generations."""
     return [ran(generation) for generation in Generation]

@@ -5,10 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat.studies.generations import Ask, Assumptions, Neighbours, Opening, StorageTable
-from dynamoheat.studies.generations.boosts import PartitionDemand, boosts
+from dynamoheat.studies.generations import (
+    DesignAssumptions,
+    ItemRequest,
+    Neighbours,
+    NewTable,
+    StorageTable,
+)
+from dynamoheat.studies.generations.storage import PartitionDemand, next_boosts
 
-ASSUMED = Assumptions(neighbours=(Neighbours(0, 0),))
+ASSUMED = DesignAssumptions(neighbours=(Neighbours(0, 0),))
 RATES = st.floats(0, 1_000)
 DEMANDS = st.lists(
     st.builds(
@@ -36,18 +42,18 @@ def minutes(
             for key, rate in rates.items():
                 for n in range(int(rate // 4)):
                     at = now + 4 * n / rate
-                    done[key] += 4 * tried.put(Ask(key, str(at), 4.0), at)
+                    done[key] += 4 * tried.put(ItemRequest(key, str(at), 4.0), at)
         tried.advance(start + 60 * (minute + 1))
         passed.append({key: units / 60 for key, units in done.items()})
     return passed
 
 
 def four(
-    *, adapts: bool, bursts: bool = True, assumed: Assumptions = ASSUMED
+    *, adapts: bool, bursts: bool = True, assumed: DesignAssumptions = ASSUMED
 ) -> tuple[StorageTable, dict[str, float]]:
     """The developer guide's table: 400 W over four partitions, which want 50, 50, 50 and 150."""
     tried = StorageTable(
-        Opening(read=0, write=400, stored_bytes=31e9),
+        NewTable(read=0, write=400, stored_bytes=31e9),
         bursts=bursts,
         adapts=adapts,
         assumed=assumed,
@@ -76,7 +82,7 @@ def test_adaptive_capacity_waits_for_five_minutes_of_throttling() -> None:
     granted = []
     for minute in range(12):
         minutes(tried, rates, 1, 60.0 * minute)
-        granted.append(tried.granted(write=True)[3])
+        granted.append(tried.granted_rates(write=True)[3])
     raised = next(at for at, grant in enumerate(granted) if grant > 100)
     throttled = next(at for at in range(12) if at and granted[at - 1 : at + 1] == [100, 100])
     assert raised - throttled >= 5 - 1
@@ -89,16 +95,16 @@ def test_throttling_that_stopped_in_between_does_not_add_up_to_five_minutes() ->
     for start in (0, 5, 10):
         minutes(tried, rates, 4, 60.0 * start)
         minutes(tried, cool, 1, 60.0 * (start + 4))
-    assert tried.granted(write=True) == [100] * 4
+    assert tried.granted_rates(write=True) == [100] * 4
 
 
 def test_a_boost_ends_when_the_heat_has_moved_on() -> None:
     tried, rates = four(adapts=True)
     minutes(tried, rates, 15)
-    assert tried.granted(write=True)[3] > 140
+    assert tried.granted_rates(write=True)[3] > 140
     cool = dict.fromkeys(rates, 48.0)
     minutes(tried, cool, 10, 900.0)
-    assert tried.granted(write=True) == pytest.approx([100] * 4, abs=0.5)
+    assert tried.granted_rates(write=True) == pytest.approx([100] * 4, abs=0.5)
 
 
 def test_boosted_partitions_move_to_nodes_with_room() -> None:
@@ -113,22 +119,22 @@ def test_boosted_partitions_move_to_nodes_with_room() -> None:
     assert tried.group_of(hot)[0] is first
     minutes(tried, rates, 15)
     assert tried.group_of(hot)[0] is second
-    assert first.allocated == 50 + 300
-    assert second.allocated == pytest.approx(100 + tried.granted(write=True)[3])
+    assert first.allocated_rate == 50 + 300
+    assert second.allocated_rate == pytest.approx(100 + tried.granted_rates(write=True)[3])
 
 
 def test_a_boost_is_no_larger_than_the_room_on_any_node() -> None:
     assumed = replace(ASSUMED, node_capacity=470.0, neighbours=(Neighbours(50, 50),))
     tried, rates = four(adapts=True, assumed=assumed)
     minutes(tried, rates, 20)
-    assert tried.granted(write=True)[3] == pytest.approx(120)
+    assert tried.granted_rates(write=True)[3] == pytest.approx(120)
 
 
 @given(demands=DEMANDS, provisioned=st.floats(100, 5_000))
 def test_boosts_stay_within_the_partitions_limit_and_what_the_table_left_unused(
     demands: list[PartitionDemand], provisioned: float
 ) -> None:
-    after = boosts(demands, provisioned, 1_000.0, ASSUMED)
+    after = next_boosts(demands, provisioned, 1_000.0, ASSUMED)
     assert all(0 <= boost <= 900 + 1e-6 for boost in after)
     raised = sum(max(new - old.boost, 0) for new, old in zip(after, demands, strict=True))
     unused = provisioned - sum(demand.consumed for demand in demands)
@@ -140,7 +146,7 @@ def test_a_table_that_consumes_more_than_it_has_loses_boosts_and_gains_none(
     demands: list[PartitionDemand],
 ) -> None:
     consumed = sum(demand.consumed for demand in demands)
-    after = boosts(demands, consumed / 2 - 1, 1_000.0, ASSUMED) if consumed > 2 else []
+    after = next_boosts(demands, consumed / 2 - 1, 1_000.0, ASSUMED) if consumed > 2 else []
     assert all(new <= old.boost for new, old in zip(after, demands, strict=False))
 
 
@@ -156,7 +162,7 @@ def test_a_steady_demand_is_met_up_to_the_partitions_limit(
             throttled=wanted - consumed,
             share=100.0,
             boost=boost,
-            throttled_for=throttled_for,
+            throttled_seconds=throttled_for,
         )
-        (boost,) = boosts([demand], 3_000.0, 1_000.0, ASSUMED)
+        (boost,) = next_boosts([demand], 3_000.0, 1_000.0, ASSUMED)
     assert 100 + boost == pytest.approx(min(wanted, 1_000), rel=1e-3)

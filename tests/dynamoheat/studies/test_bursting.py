@@ -4,16 +4,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat.studies.generations import Ask, Assumptions, Neighbours, Opening, StorageTable
+from dynamoheat.studies.generations import (
+    DesignAssumptions,
+    ItemRequest,
+    Neighbours,
+    NewTable,
+    StorageTable,
+)
 
-QUIET = Assumptions(neighbours=(Neighbours(0, 0),))
+QUIET = DesignAssumptions(neighbours=(Neighbours(0, 0),))
 
 
 def table(
-    write: float = 0.0, read: float = 0.0, assumed: Assumptions = QUIET, *, bursts: bool = True
+    write: float = 0.0,
+    read: float = 0.0,
+    assumed: DesignAssumptions = QUIET,
+    *,
+    bursts: bool = True,
 ) -> StorageTable:
     return StorageTable(
-        Opening(read=read, write=write), bursts=bursts, adapts=False, assumed=assumed
+        NewTable(read=read, write=write), bursts=bursts, adapts=False, assumed=assumed
     )
 
 
@@ -23,7 +33,10 @@ def offered(
     """Offer single units evenly and return how many of each second passed."""
     request = tried.put if write else tried.get
     return [
-        sum(request(Ask(key, str(n), 1.0), start + second + (n + 1) / rate) for n in range(rate))
+        sum(
+            request(ItemRequest(key, str(n), 1.0), start + second + (n + 1) / rate)
+            for n in range(rate)
+        )
         for second in range(seconds)
     ]
 
@@ -43,8 +56,8 @@ def test_without_bursting_an_idle_partition_takes_its_share_and_no_more() -> Non
 
 def test_nothing_is_saved_beyond_300_seconds() -> None:
     tried = table(write=2)
-    tried.put(Ask("k", "0", 1.0), 86_400.0)
-    assert tried.saved(write=True) == [600]
+    tried.put(ItemRequest("k", "0", 1.0), 86_400.0)
+    assert tried.saved_units(write=True) == [600]
 
 
 def test_a_burst_lifts_no_partition_above_its_own_limit() -> None:
@@ -65,14 +78,14 @@ def test_what_is_admitted_never_exceeds_share_times_time_and_what_was_there_at_f
     now, admitted = 0.0, 0.0
     for number, gap in enumerate(gaps):
         now += gap
-        ask = Ask("k", str(number), float(units))
+        ask = ItemRequest("k", str(number), float(units))
         passed = tried.put(ask, now) if write else tried.get(ask, now)
         admitted += units * passed
         debt = max(units - 100, 0)  # of a request larger than its bucket
         assert admitted <= 100 * (now + 1) + debt + 1e-6
 
 
-def fleet(*used: float) -> Assumptions:
+def fleet(*used: float) -> DesignAssumptions:
     """Zones of one node each, on which others use so much of 1,000."""
     nodes = tuple(Neighbours(500, each) for each in used)
     return replace(QUIET, node_capacity=1_000.0, neighbours=nodes)
@@ -83,7 +96,7 @@ def crowded() -> StorageTable:
     tried = table(write=300, read=300, assumed=fleet(0.0))
     group = tried.group_of(next(iter(tried.partitions)))
     full = group[2].bucket
-    full.reshape(0.0, 0.0, 0.0)
+    full.resize(0.0, 0.0, 0.0)
     return tried
 
 
@@ -106,7 +119,7 @@ def test_partitions_on_one_node_share_what_it_has_for_bursts_and_keep_their_own(
     for step in range(60 * 950):
         now = 300 + step / 950
         for at, key in enumerate(keys):
-            both[at] += tried.put(Ask(key, str(step), 1.0), now)
+            both[at] += tried.put(ItemRequest(key, str(step), 1.0), now)
     assert sum(both) == pytest.approx(1_700 * (60 + 1), rel=0.005)  # and a second's bucket
     assert min(both) >= 800 * 60
 
@@ -115,20 +128,20 @@ def test_a_write_costs_all_nodes_of_its_group_and_a_read_a_third_of_that_on_one(
     tried = table(write=300, read=300)
     nodes = tried.group_of(next(iter(tried.partitions)))
     full = nodes[0].bucket.depth
-    tried.put(Ask("k", "0", 3.0), 0.0)
+    tried.put(ItemRequest("k", "0", 3.0), 0.0)
     assert [full - node.bucket.tokens for node in nodes] == [3, 3, 3]
-    tried.get(Ask("k", "0", 3.0), 0.0)
+    tried.get(ItemRequest("k", "0", 3.0), 0.0)
     assert [full - node.bucket.tokens for node in nodes] == [4, 3, 3]
 
 
 def test_a_split_for_size_divides_what_was_saved() -> None:
     tried = table(write=100)
-    tried.put(Ask("k", "0", 1.0), 300.0)
-    before = tried.saved(write=True)[0]
+    tried.put(ItemRequest("k", "0", 1.0), 300.0)
+    before = tried.saved_units(write=True)[0]
     next(iter(tried.partitions)).bytes = 1e10
     tried.advance(301.0)
-    assert tried.saved(write=True) == pytest.approx([before / 2] * 2, abs=100)
-    assert sum(tried.saved(write=True)) <= before + 100
+    assert tried.saved_units(write=True) == pytest.approx([before / 2] * 2, abs=100)
+    assert sum(tried.saved_units(write=True)) <= before + 100
 
 
 def test_a_partition_gets_what_it_is_allocated_however_busy_its_nodes_are() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamoheat.studies.generations import (
-    Opening,
+    NewTable,
     StorageTable,
     equal_shares,
     initial_partitions,
@@ -51,19 +51,19 @@ def test_throughput_is_divided_equally(
 
 
 def table(write: float, read: float = 0.0, stored_bytes: float = 0.0) -> StorageTable:
-    opening = Opening(read=read, write=write, stored_bytes=stored_bytes)
+    opening = NewTable(read=read, write=write, stored_bytes=stored_bytes)
     return StorageTable(opening, bursts=False, adapts=False)
 
 
 def test_the_papers_table_has_4_by_800_then_4_by_900_then_8_by_750() -> None:
     papers = table(3_200)
-    assert papers.granted(write=True) == [800] * 4
+    assert papers.granted_rates(write=True) == [800] * 4
     papers.provision(0, 3_600, 1.0)
-    assert papers.granted(write=True) == [900] * 4
+    assert papers.granted_rates(write=True) == [900] * 4
     papers.provision(0, 6_000, 2.0)
-    assert papers.granted(write=True) == [750] * 8
+    assert papers.granted_rates(write=True) == [750] * 8
     papers.provision(0, 5_000, 3.0)
-    assert papers.granted(write=True) == [625] * 8
+    assert papers.granted_rates(write=True) == [625] * 8
 
 
 def test_a_split_for_size_leaves_the_children_half_of_their_parents_share_each() -> None:
@@ -71,7 +71,7 @@ def test_a_split_for_size_leaves_the_children_half_of_their_parents_share_each()
     parts = list(grown.partitions)
     parts[1].bytes = 10e9
     grown.advance(60.0)
-    assert grown.granted(write=True) == [800, 400, 400, 800, 800]
+    assert grown.granted_rates(write=True) == [800, 400, 400, 800, 800]
     assert [part.bytes for part in grown.partitions][1:3] == [5e9, 5e9]
 
 
@@ -103,5 +103,5 @@ def test_what_partitions_are_granted_is_what_the_table_has(changes: list[tuple[i
     changed = table(1_000, read=1_000)
     for now, (read, write) in enumerate(changes):
         changed.provision(min(read, 20_000), min(write, 20_000), float(now))
-        assert sum(changed.granted(write=True)) == pytest.approx(min(write, 20_000))
-        assert sum(changed.granted(write=False)) == pytest.approx(min(read, 20_000))
+        assert sum(changed.granted_rates(write=True)) == pytest.approx(min(write, 20_000))
+        assert sum(changed.granted_rates(write=False)) == pytest.approx(min(read, 20_000))

@@ -6,16 +6,15 @@ import pytest
 from matplotlib.figure import Figure
 
 from dynamoheat.studies.figures.__main__ import main
-from dynamoheat.studies.figures.generations import draw_partitions, draw_throttled
-from dynamoheat.studies.figures.style import fingerprint, save
-from dynamoheat.studies.generations import Generation, Run
+from dynamoheat.studies.figures.drawings import draw_partitions, draw_throttled, fingerprint, save
+from dynamoheat.studies.generations import Generation, GenerationRun
 from tests.dynamoheat.studies.runs import GROUP, ran, ran_all
 
 pytestmark = pytest.mark.xdist_group(GROUP)
 
 DOCS = Path(__file__).parents[3] / "docs"
 FIGURES = sorted((DOCS / "figures").glob("generations-*.svg"))
-Draw = Callable[[Sequence[Run]], Figure]
+Draw = Callable[[Sequence[GenerationRun]], Figure]
 DRAWN: list[Draw] = [draw_partitions, draw_throttled]
 
 

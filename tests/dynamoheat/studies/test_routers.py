@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat.buckets import TokenBucket
-from dynamoheat.studies.generations import Assumptions, GlobalAdmission
+from dynamoheat.limits import TokenBucket
+from dynamoheat.studies.generations import DesignAssumptions, GlobalAdmission
 
-ASSUMED = Assumptions()
+ASSUMED = DesignAssumptions()
 
 
 def offered(
@@ -19,7 +19,7 @@ def offered(
     passed = [0] * seconds
     for number, router in enumerate(chosen):
         now = number / rate
-        if routers.admits(router, 1.0, now):
+        if routers.may_admit(router, 1.0, now):
             routers.spend(router, 1.0)
             centre.fill(now)
             centre.tokens -= 1
@@ -50,24 +50,24 @@ def test_an_idle_routers_tokens_come_back_when_they_expire() -> None:
     routers, centre = gate(0.0)
     centre.tokens = centre.depth = 100.0
     for step in range(5):  # 10 a second, so it takes 20 and goes idle
-        assert routers.admits(0, 5.0, step / 2)
+        assert routers.may_admit(0, 5.0, step / 2)
         routers.spend(0, 5.0)
         centre.tokens -= 5.0
-    held, left = routers.outstanding(2.0), centre.tokens
+    held, left = routers.outstanding_tokens(2.0), centre.tokens
     assert held > 0
-    assert not routers.admits(1, left - held + 1, 2.0)
-    later = 2.0 + 2 * ASSUMED.token_lifetime
-    assert routers.outstanding(later) == 0
-    assert routers.admits(1, left, later)
+    assert not routers.may_admit(1, left - held + 1, 2.0)
+    later = 2.0 + 2 * ASSUMED.token_lifetime_seconds
+    assert routers.outstanding_tokens(later) == 0
+    assert routers.may_admit(1, left, later)
 
 
 def test_a_router_that_got_less_than_it_asked_for_waits_before_it_asks_again() -> None:
     routers, centre = gate(0.0)
     centre.tokens, centre.depth = 1.0, 1e9
-    assert not routers.admits(0, 10.0, 0.0)
+    assert not routers.may_admit(0, 10.0, 0.0)
     centre.tokens = 1e6
-    assert not routers.admits(0, 10.0, ASSUMED.router_interval - 0.1)
-    assert routers.admits(0, 10.0, ASSUMED.router_interval)
+    assert not routers.may_admit(0, 10.0, ASSUMED.router_interval_seconds - 0.1)
+    assert routers.may_admit(0, 10.0, ASSUMED.router_interval_seconds)
 
 
 @given(
@@ -82,9 +82,9 @@ def test_routers_never_hold_or_spend_more_than_the_table_has(
     now = 0.0
     for pause, router, units in steps:
         now += pause
-        if routers.admits(router, units, now):
+        if routers.may_admit(router, units, now):
             routers.spend(router, units)
             centre.fill(now)
             centre.tokens -= units
-        assert routers.outstanding(now) <= centre.fill(now) + 1e-6
+        assert routers.outstanding_tokens(now) <= centre.fill(now) + 1e-6
         assert centre.tokens >= -1e-6

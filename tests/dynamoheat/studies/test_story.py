@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from dynamoheat.studies.generations import Generation, run
-from dynamoheat.studies.generations.report import SHOWN, WHY, report
-from dynamoheat.studies.generations.running import SAMPLE_SECONDS
+from dynamoheat.studies.generations.runs import (
+    EXPLANATIONS,
+    REPORTED_PHASES,
+    SAMPLE_SECONDS,
+    report,
+)
 from dynamoheat.studies.generations.workload import SKEWED
 from tests.dynamoheat.studies.runs import GROUP, ran, ran_all
 
@@ -53,10 +57,10 @@ def test_even_and_calm_traffic_within_the_throughput_throttles_nowhere(
 def test_equal_division_throttles_a_hot_partition_at_its_share() -> None:
     for phase in ("spike", "hot key", "hot key moves", "hot range", "one time series"):
         assert throttled(EQUAL, phase) > 0.15
-    hottest = max(max(row) for row in ran(EQUAL).rates())
+    hottest = max(max(row) for row in ran(EQUAL).accepted_rates())
     assert hottest <= 800 * 1.05
     late = len(ran(EQUAL).samples) // 2
-    assert max(max(row[late:]) for row in ran(EQUAL).rates()) <= 400 * 1.05
+    assert max(max(row[late:]) for row in ran(EQUAL).accepted_rates()) <= 400 * 1.05
 
 
 def test_bursting_cured_the_spike_and_not_the_key_that_stays_hot() -> None:
@@ -103,7 +107,7 @@ def test_on_demand_cured_the_provisioned_limit_and_not_the_one_time_series() -> 
 def test_no_partition_ever_takes_more_than_its_limit() -> None:
     most = 1_000 * (1 + 1 / SAMPLE_SECONDS)  # and the bucket of one second
     for generation in Generation:
-        assert max(max(row) for row in ran(generation).rates()) <= most
+        assert max(max(row) for row in ran(generation).accepted_rates()) <= most
 
 
 def test_the_documentation_shows_what_the_command_prints() -> None:
@@ -111,8 +115,8 @@ def test_the_documentation_shows_what_the_command_prints() -> None:
 
 
 def test_each_generation_has_its_sentence_and_each_phase_its_column() -> None:
-    assert set(WHY) == set(Generation)
-    assert set(SHOWN) | {"calm"} == {phase.name for phase in SKEWED.phases}
+    assert set(EXPLANATIONS) == set(Generation)
+    assert set(REPORTED_PHASES) | {"calm"} == {phase.name for phase in SKEWED.phases}
 
 
 def test_equal_seeds_give_equal_runs() -> None:

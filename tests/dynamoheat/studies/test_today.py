@@ -3,16 +3,22 @@ from dataclasses import replace
 import pytest
 
 from dynamoheat import Heat, ModelParameters
-from dynamoheat.studies.generations import Ask, Assumptions, Generation, Opening, open_table
-from dynamoheat.studies.generations.current import HeatTable
+from dynamoheat.studies.generations import (
+    DesignAssumptions,
+    Generation,
+    ItemRequest,
+    NewTable,
+    open_table,
+)
+from dynamoheat.studies.generations.global_admission import HeatTable
 from dynamoheat.studies.generations.workload import OPENING, Phase, RequestStream, Workload
 from tests.dynamoheat.traffic import TABLE, item, model, put, settings
 
-PUTS = [Ask(f"k{n % 7}", str(n), 1.0) for n in range(9_000)]
+PUTS = [ItemRequest(f"k{n % 7}", str(n), 1.0) for n in range(9_000)]
 
 
 def test_on_demand_is_the_model_itself() -> None:
-    table = HeatTable(Opening(read=1, write=1), splits=True, on_demand=True, seed=3)
+    table = HeatTable(NewTable(read=1, write=1), splits=True, on_demand=True, seed=3)
     plain = model(settings(), seed=3)
     for number, ask in enumerate(PUTS):
         now = number / 6_000
@@ -51,9 +57,9 @@ def hot_range(minutes: float) -> Workload:
 def test_only_split_for_consumption_splits_a_hot_partition(
     generation: Generation, splits: bool
 ) -> None:
-    quick = replace(ModelParameters(), split_minimum_seconds=60, split_maximum_seconds=120)
+    quick = replace(ModelParameters(), min_split_seconds=60, max_split_seconds=120)
     table = open_table(
-        generation, replace(OPENING, stored_bytes=0), assumed=Assumptions(limits=quick)
+        generation, replace(OPENING, stored_bytes=0), assumed=DesignAssumptions(limits=quick)
     )
     for at, _, ask in hot_range(9).events():
         table.put(ask, at)
@@ -61,7 +67,7 @@ def test_only_split_for_consumption_splits_a_hot_partition(
 
 
 def test_routers_let_nothing_through_that_the_tables_own_bucket_would_refuse() -> None:
-    table = HeatTable(Opening(read=1, write=500), splits=False, on_demand=False)
+    table = HeatTable(NewTable(read=1, write=500), splits=False, on_demand=False)
     passed = sum(table.put(ask, number / 900) for number, ask in enumerate(PUTS))
     assert passed < len(PUTS)
     assert not table.heat.resource("table").meter.total.throttled

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamoheat.aggregated.bisection import greatest_share
+from dynamoheat.aggregated.admission import greatest_share
 
 PIECES = st.lists(
     st.tuples(st.floats(0, 1), st.floats(0, 1_000)), min_size=1, max_size=20

@@ -1,7 +1,13 @@
-"""The generations of DynamoDB's design side by side: where the heat was, and what was throttled."""
+"""Six designs of DynamoDB side by side: where the heat was, and what was throttled.
+
+Figures have one style, and equal runs give files of equal bytes.
+"""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
 from itertools import groupby, pairwise
+from pathlib import Path
 from typing import Final
 
 import matplotlib as mpl
@@ -12,27 +18,51 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
-from dynamoheat.studies.figures.style import INK, PALE, styled
+from dynamoheat.parameters import ModelParameters
 from dynamoheat.studies.generations.generation import Generation
-from dynamoheat.studies.generations.report import SHOWN
-from dynamoheat.studies.generations.running import SAMPLE_SECONDS, PhaseTally, Run
+from dynamoheat.studies.generations.runs import (
+    REPORTED_PHASES,
+    SAMPLE_SECONDS,
+    GenerationRun,
+    PhaseTally,
+)
 from dynamoheat.studies.generations.workload import OPENING, Workload
 
-__all__ = ["draw_partitions", "draw_throttled"]
+__all__ = ["INK", "PALE", "draw_partitions", "draw_throttled", "fingerprint", "save", "styled"]
 
-_LIMIT: Final = 1000
+INK: Final = "#222222"
+
+
+PALE: Final = "#8a8a8a"
+
+
+_LIMIT: Final = ModelParameters().partition_wcu
+
+
 _HEAT: Final = LinearSegmentedColormap.from_list(
     "heat", mpl.colormaps["YlOrRd"](np.linspace(0, 0.85, 256))
 )  # its darkest would hide the hatching
+
+
 _THROTTLED: Final = "#1546b0"
+
+
 _ACCEPTED: Final = "#f2b134"
+
+
 _SIZE: Final = (10.0, 11.8)
+
+
 _TITLE: Final = "One skewed workload on six designs of DynamoDB: "
+
+
 _SEEN: Final = 0.05  # a partition counts as throttling from this share of what it was offered
+
+
 _BROKEN: Final = {"hot key moves", "above provisioned", "one time series"}  # too wide for a line
 
 
-def draw_partitions(runs: Sequence[Run]) -> Figure:
+def draw_partitions(runs: Sequence[GenerationRun]) -> Figure:
     """Draw partitions by time for each run, by what each partition accepted."""
     with styled():
         figure, panels = _panels(runs)
@@ -49,7 +79,7 @@ def draw_partitions(runs: Sequence[Run]) -> Figure:
     return figure
 
 
-def draw_throttled(runs: Sequence[Run]) -> Figure:
+def draw_throttled(runs: Sequence[GenerationRun]) -> Figure:
     """Draw accepted and throttled units over time for each run."""
     with styled():
         figure, panels = _panels(runs)
@@ -66,14 +96,14 @@ def draw_throttled(runs: Sequence[Run]) -> Figure:
     return figure
 
 
-def _panels(runs: Sequence[Run]) -> tuple[Figure, list[Axes]]:
+def _panels(runs: Sequence[GenerationRun]) -> tuple[Figure, list[Axes]]:
     figure = Figure(
         figsize=_SIZE, layout=ConstrainedLayoutEngine(rect=(0, 0.03, 1, 0.97), h_pad=0.06)
     )
     grid = figure.subplots(len(runs), 1, sharex=True)
     panels = list(np.atleast_1d(grid))
     for number, (run, axes) in enumerate(zip(runs, panels, strict=True), 1):
-        name, adds = run.generation.value, run.generation.adds
+        name, adds = run.generation.value, run.generation.addition
         text = axes.set_title(f"{number}  {name}", loc="left", pad=4, fontweight="bold")
         axes.annotate(
             adds, (1, 0), xycoords=text, xytext=(8, 0), textcoords="offset points", va="bottom"
@@ -90,7 +120,7 @@ def _panels(runs: Sequence[Run]) -> tuple[Figure, list[Axes]]:
 def _name_phases(workload: Workload, axes: Axes) -> None:
     """Write the phases' names above the uppermost panel."""
     for phase, (start, end) in zip(workload.phases, pairwise(workload.starts), strict=True):
-        if phase.name in SHOWN:
+        if phase.name in REPORTED_PHASES:
             name = "\n".join(phase.name.rsplit(" ", 1)) if phase.name in _BROKEN else phase.name
             axes.annotate(
                 name,
@@ -105,11 +135,11 @@ def _name_phases(workload: Workload, axes: Axes) -> None:
             )
 
 
-def _heat_map(run: Run, axes: Axes) -> None:
+def _heat_map(run: GenerationRun, axes: Axes) -> None:
     rows = run.by_partition()
     minutes = run.workload.starts[-1] / 60
     # Several pixels a cell: some viewers blur pixels when they enlarge a picture.
-    picture = np.array(run.rates()).repeat(16, axis=0).repeat(6, axis=1)
+    picture = np.array(run.accepted_rates()).repeat(16, axis=0).repeat(6, axis=1)
     axes.imshow(
         picture,
         aspect="auto",
@@ -139,7 +169,7 @@ def _heat_map(run: Run, axes: Axes) -> None:
 
 
 def _throttling(rows: list[list[PhaseTally]]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield rows and samples, from and to, over which one partition throttled without a break."""
+    """Yield rows and samples, from and to, in which one partition throttled without a break."""
     seen: dict[tuple[int, int], list[int]] = {}
     for now in range(len(rows[0])):
         for _, same in groupby(range(len(rows)), key=lambda row: id(rows[row][now])):
@@ -156,7 +186,7 @@ def _throttles(tally: PhaseTally) -> bool:
     return tally.throttled > _SEEN * (tally.accepted + tally.throttled)
 
 
-def _areas(run: Run, axes: Axes) -> None:
+def _areas(run: GenerationRun, axes: Axes) -> None:
     levels = [
         (sample.tally.accepted / SAMPLE_SECONDS, sample.tally.throttled / SAMPLE_SECONDS)
         for sample in run.samples
@@ -184,3 +214,46 @@ def _colour_bar(figure: Figure, panels: list[Axes]) -> None:
 
 def _minute(sample: int) -> float:
     return sample * SAMPLE_SECONDS / 60
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the common style within the block."""
+    look = mpl.rc_context(
+        {
+            "axes.edgecolor": PALE,
+            "axes.labelcolor": INK,
+            "axes.labelsize": 9,
+            "axes.linewidth": 0.6,
+            "axes.titlesize": 10,
+            "figure.facecolor": "white",
+            "font.family": "DejaVu Sans",  # comes with matplotlib
+            "font.size": 9,
+            "hatch.linewidth": 0.6,
+            "svg.fonttype": "path",  # looks the same wherever it is shown
+            "svg.hashsalt": "spillway",
+            "text.color": INK,
+            "xtick.color": INK,
+            "xtick.labelsize": 8,
+            "ytick.color": INK,
+            "ytick.labelsize": 8,
+        }
+    )
+    with look:
+        yield
+
+
+def save(figure: Figure, path: Path, runs: Sequence[GenerationRun], title: str) -> None:
+    """Write an SVG with the fingerprint of its runs, and no date."""
+    metadata = {"Date": None, "Creator": None, "Title": title, "Identifier": fingerprint(runs)}
+    with styled():
+        figure.savefig(path, format="svg", metadata=metadata)
+
+
+def fingerprint(runs: Sequence[GenerationRun]) -> str:
+    """Return a short hash of the data that figures of these runs show."""
+    digest = sha256()
+    for run in runs:
+        for row in run.by_partition():
+            digest.update(repr([(tally.accepted, tally.throttled) for tally in row]).encode())
+    return digest.hexdigest()[:16]

@@ -1,23 +1,22 @@
-"""Auto scaling of one table of a `Heat`: reads its metrics, decides each minute, updates the table."""
+"""Auto scaling of one table of a `Heat`: read its metrics, decide each minute, update the table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import floor
 
-from dynamoheat.autoscaling.decreases import Decreases
-from dynamoheat.autoscaling.tracking import ScalingPolicy, Tracker
+from dynamoheat.autoscaling.tracking import CapacityTracker, DecreaseQuota, TargetTrackingPolicy
 from dynamoheat.model import Heat
-from dynamoheat.settings import ProvisionedThroughput, TableSettings
+from dynamoheat.settings import TableSettings, ThroughputSettings
 
-__all__ = ["Change", "ScaledTable"]
+__all__ = ["AutoScalingChange", "ScaledTable"]
 
 Dimension = tuple[str | None, bool]
 """An index's name, or None for the table, and whether it is about writes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A change that was decided; it takes effect after the delay."""
+class AutoScalingChange:
+    """A change that was decided; it takes effect after the table's update delay."""
 
     at: float
     index: str | None
@@ -27,64 +26,71 @@ class Change:
 
 
 class ScaledTable:
-    """A table with policies for its writes and reads and for its indexes', by `(index or None, write)`.
+    """A table with policies for its writes and reads and those of its indexes.
 
-    `delay` is how long UpdateTable takes; DG says "several minutes", here it is the caller's choice. Call
-    `advance` at least once a minute (a `metric_period_seconds`, so that a model's time scale holds).
+    `policies` are by `(index or None, is_write)`. `delay` is how many seconds UpdateTable takes;
+    the developer guide says "several minutes". Call `advance` at least once a
+    `metric_period_seconds`.
     """
 
     def __init__(
         self,
         heat: Heat,
         table: str,
-        policies: Mapping[Dimension, ScalingPolicy],
+        policies: Mapping[Dimension, TargetTrackingPolicy],
         *,
         delay: float = 0.0,
     ) -> None:
         self._heat = heat
         self._table = table
         self._minute = heat.parameters.metric_period_seconds
-        self._delay = delay
-        self._trackers = {dimension: Tracker(policy) for dimension, policy in policies.items()}
-        self._decreases = {index: Decreases(60 * self._minute) for index, _ in policies}
+        self._update_seconds = delay
+        self._trackers = {
+            dimension: CapacityTracker(policy) for dimension, policy in policies.items()
+        }
+        self._decreases = {index: DecreaseQuota(60 * self._minute) for index, _ in policies}
         self._pending: dict[Dimension, tuple[float, float]] = {}  # capacity, and from when on
-        self._closed: float | None = None
-        self.changes: list[Change] = []
-        self.refused = 0  # decisions to lower a capacity that the limits on decreases forbade
+        self._decided_until: float | None = None
+        self.changes: list[AutoScalingChange] = []
+        self.rejected_decreases = (
+            0  # decisions to lower a capacity that the limits on decreases forbade
+        )
 
     def advance(self, now: float) -> None:
-        """Carry out what is due, and decide on every minute that has closed."""
-        self._carry_out(now)
+        """Apply due changes, and decide on every minute that has closed."""
+        self._apply_pending(now)
         end = floor(now / self._minute) * self._minute
-        closed, self._closed = self._closed, end
+        closed, self._decided_until = self._decided_until, end
         if closed is None or end <= closed:
             return
         for dimension, tracker in self._trackers.items():
             for minute in range(round((end - closed) / self._minute)):
                 self._decide(dimension, tracker, closed + minute * self._minute, now)
 
-    def _decide(self, dimension: Dimension, tracker: Tracker, start: float, now: float) -> None:
+    def _decide(
+        self, dimension: Dimension, tracker: CapacityTracker, start: float, now: float
+    ) -> None:
         index, write = dimension
         consumed = self._consumed(dimension, start)
         if dimension in self._pending:  # a table that is being updated takes no other update
-            tracker.minute(consumed, self._pending[dimension][0], now)
+            tracker.update(consumed, self._pending[dimension][0], now)
             return
         before = self._provisioned(dimension)
-        after = tracker.minute(consumed, before, now)
-        if after < before and not self._may_fall(index, tracker, now):
+        after = tracker.update(consumed, before, now)
+        if after < before and not self._use_decrease_quota(index, tracker, now):
             return
         if after != before:
-            self.changes.append(Change(now, index, write, before, after))
-            self._pending[dimension] = (after, now + self._delay)
-            self._carry_out(now)
+            self.changes.append(AutoScalingChange(now, index, write, before, after))
+            self._pending[dimension] = (after, now + self._update_seconds)
+            self._apply_pending(now)
 
-    def _may_fall(self, index: str | None, tracker: Tracker, now: float) -> bool:
+    def _use_decrease_quota(self, index: str | None, tracker: CapacityTracker, now: float) -> bool:
         decreases = self._decreases[index]
-        if decreases.allowed(now):
+        if decreases.may_decrease(now):
             decreases.record(now)
             return True
-        self.refused += 1
-        tracker.refused()
+        self.rejected_decreases += 1
+        tracker.revert_decrease()
         return False
 
     def _consumed(self, dimension: Dimension, start: float) -> float:
@@ -102,7 +108,7 @@ class ScaledTable:
         figure = throughput.provisioned_write if write else throughput.provisioned_read
         return figure or 1.0
 
-    def _carry_out(self, now: float) -> None:
+    def _apply_pending(self, now: float) -> None:
         due = {key: capacity for key, (capacity, at) in self._pending.items() if at <= now}
         for dimension, capacity in due.items():
             del self._pending[dimension]
@@ -110,7 +116,7 @@ class ScaledTable:
             self._heat.update_table(_changed(settings, dimension, capacity), now)
 
 
-def _throughput(settings: TableSettings, index: str | None) -> ProvisionedThroughput:
+def _throughput(settings: TableSettings, index: str | None) -> ThroughputSettings:
     if index is None:
         return settings.throughput
     return next(each.throughput for each in settings.indexes if each.name == index)

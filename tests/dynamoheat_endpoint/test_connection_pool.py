@@ -2,7 +2,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from dynamoheat.serve.connection_pool import EngineConnectionPool
+from dynamoheat.serve.engine import EngineConnectionPool
 from dynamoheat.serve.wire import EndpointCall, Reply
 from local.children import LOOPBACK, free_port
 
@@ -96,7 +96,7 @@ def test_a_call_waits_for_an_engine_that_starts() -> None:
 
 
 def test_a_call_gives_up_on_an_engine_that_stays_away() -> None:
-    reply = asyncio.run(EngineConnectionPool(LOOPBACK, free_port(), patience=0.1).send(CALL))
+    reply = asyncio.run(EngineConnectionPool(LOOPBACK, free_port(), connect_seconds=0.1).send(CALL))
     assert reply.status == 503
 
 
