@@ -15,16 +15,13 @@ import aiohttp
 from rich.console import Console
 
 from local.cloud import Cloud, running
-from local.demo.client import Client
-from local.demo.display import Display
+from local.demo.client import ApiError, Client, Retries, Transport
+from local.demo.display import Display, RequestTimings
 from local.demo.errors import DemoError
-from local.demo.figures import Timings
 from local.demo.flights import FLIGHTS_FILE, Flights, read_flights
-from local.demo.hot_keys import AIRPORTS, SMALL, HotKeys, Size, events_table
-from local.demo.retries import Retries
-from local.demo.room import folder_for
-from local.demo.story import Story, StoryReport, report
-from local.demo.transport import ApiError, Transport
+from local.demo.hot_keys import AIRPORTS, SMALL_PARTITIONS, HotKeyStep, LoadSize, events_table
+from local.demo.main_job import MainJob, MainJobReport, show_figures
+from local.demo.table_folder import table_folder
 from local.errors import LocalCloudError
 from local.scratch import memory_folder
 from local.state import DEFAULT_FOLDER, State
@@ -52,21 +49,21 @@ def main() -> int:
 
 def _run(display: Display, count: int) -> None:
     flights = read_flights(FLIGHTS_FILE, count)
-    timings = Timings()
+    timings = RequestTimings()
     told = _main_job(display, flights, timings)
     _hot_keys(display, min(count, _FLIGHTS))
-    report(display, told, timings)
+    show_figures(display, told, timings)
     display.say(f"\nverified: {told.verified} of {count}")
 
 
-def _main_job(display: Display, flights: Flights, timings: Timings) -> StoryReport:
+def _main_job(display: Display, flights: Flights, timings: RequestTimings) -> MainJobReport:
     display.heading(
         "Start a local cloud",
         "A DynamoDB engine, and MiniStack for the rest of AWS; to these, the real CDK CLI deploys the",
         "stacks of this repository: tables, functions, HTTP API.",
     )
     with (
-        folder_for(len(flights), memory_folder()) as disk,
+        table_folder(len(flights), memory_folder()) as disk,
         running(quiet=False, data=disk) as cloud,
         _logs_kept(cloud.state),
     ):
@@ -79,23 +76,25 @@ def _main_job(display: Display, flights: Flights, timings: Timings) -> StoryRepo
 def _hot_keys(display: Display, count: int) -> None:
     display.heading(
         "Make keys hot",
-        f"{', '.join(AIRPORTS)} at {Size().events_a_second:g} events a second, on another cloud whose"
-        f" partitions take {SMALL.partition_wcu:g} writes",
+        f"{', '.join(AIRPORTS)} at {LoadSize().events_a_second:g} events a second, on another cloud whose"
+        f" partitions take {SMALL_PARTITIONS.partition_wcu:g} writes",
         "a second, not 1,000: one partition key an airport is too few, so the writers add shards.",
     )
     flights = read_flights(FLIGHTS_FILE, count)
     with (
-        folder_for(count, memory_folder()) as disk,
-        running(quiet=False, data=disk, heat=SMALL) as cloud,
+        table_folder(count, memory_folder()) as disk,
+        running(quiet=False, data=disk, heat=SMALL_PARTITIONS) as cloud,
         _logs_kept(cloud.state),
     ):
         asyncio.run(_heat(cloud, display, flights))
 
 
-async def _tell(cloud: Cloud, display: Display, flights: Flights, timings: Timings) -> StoryReport:
+async def _tell(
+    cloud: Cloud, display: Display, flights: Flights, timings: RequestTimings
+) -> MainJobReport:
     async with aiohttp.ClientSession() as session:
         transport = Transport(session, cloud.api_url, perf_counter, timings.observe)
-        story = Story(
+        story = MainJob(
             client=Client(transport.send, Retries()),
             display=display,
             clock=perf_counter,
@@ -106,11 +105,11 @@ async def _tell(cloud: Cloud, display: Display, flights: Flights, timings: Timin
 
 
 async def _heat(cloud: Cloud, display: Display, flights: Flights) -> None:
-    unheard = Timings().observe
+    unheard = RequestTimings().observe
     async with aiohttp.ClientSession() as session:
         api = Transport(session, cloud.api_url, perf_counter, unheard)
         endpoint = Transport(session, cloud.endpoint_url, perf_counter, unheard)
-        step = HotKeys(
+        step = HotKeyStep(
             client=Client(api.send, Retries()),
             endpoint=endpoint.send,
             table=events_table(cloud),

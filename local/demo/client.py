@@ -1,13 +1,174 @@
-"""A client of the HTTP API: writes that lose nothing and double nothing, and pages to their end."""
+"""API client."""
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NotRequired, TypedDict
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NotRequired, Protocol, TypedDict
 
-from local.demo.retries import Retries
-from local.demo.transport import Answer, ApiError, Send
+import aiohttp
+import orjson
 
-__all__ = ["Client", "ClientEvent", "ClientRefusal", "Order", "Source"]
+__all__ = [
+    "ApiAnswer",
+    "ApiError",
+    "Client",
+    "ClientEvent",
+    "ClientRefusal",
+    "Observe",
+    "Order",
+    "Retries",
+    "RetryBackoff",
+    "Send",
+    "Source",
+    "Transport",
+]
+
+
+Observe = Callable[[str, float], None]
+"""Is told the method and the seconds of each request that was answered."""
+
+# Throttled, and every way in which a server, a gateway or the network can lose an answer.
+_RETRYABLE: Final = frozenset({408, 429, 500, 502, 503, 504})
+_UNANSWERED: Final = 0
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=35, connect=5)  # API Gateway gives up after 30 s
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    """An answer: status (0 where none came), decoded body, seconds to wait if the API asked for it."""
+
+    status: int
+    body: Any
+    retry_after: float | None = None
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.status in _RETRYABLE or self.status == _UNANSWERED
+
+    @property
+    def code(self) -> str:
+        """What went wrong, for programs."""
+        return str(self._error.get("code", f"http_{self.status}"))
+
+    @property
+    def message(self) -> str:
+        """What went wrong, for people."""
+        return str(self._error.get("message", self.body))
+
+    @property
+    def _error(self) -> dict[str, Any]:
+        if not isinstance(self.body, dict):
+            return {}
+        error = self.body.get("error", self.body)  # API Gateway's own errors are flat
+        return error if isinstance(error, dict) else {}
+
+
+class ApiError(Exception):
+    """The API refused or failed."""
+
+    def __init__(self, answer: ApiAnswer) -> None:
+        """Take the answer that says so."""
+        super().__init__(f"{answer.code} (status {answer.status}): {answer.message}")
+        self.status = answer.status
+        self.code = answer.code
+
+
+class Send(Protocol):
+    """A way to the API."""
+
+    async def __call__(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
+    ) -> ApiAnswer:
+        """Send one request; a failure of the network is an answer too, with status 0."""
+        ...
+
+
+class Transport:
+    """Requests to the API at a base URL."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, url: str, clock: Callable[[], float], observe: Observe
+    ) -> None:
+        """Take the connections to use, the base URL, and who wants to know how long requests took."""
+        self._session = session
+        self._url = url
+        self._clock = clock
+        self._observe = observe
+
+    async def send(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
+    ) -> ApiAnswer:
+        """Send one request; a failure of the network is an answer too, with status 0."""
+        content = None if body is None else orjson.dumps(body)
+        headers = {} if content is None else {"Content-Type": "application/json"}
+        began = self._clock()
+        try:
+            async with self._session.request(
+                method, self._url + path, params=query, data=content, headers=headers,
+                timeout=_TIMEOUT,
+            ) as response:  # fmt: skip
+                text = await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            return ApiAnswer(_UNANSWERED, f"no answer: {error!r}")
+        self._observe(method, self._clock() - began)
+        return ApiAnswer(response.status, _decoded(text), _seconds(response.headers))
+
+
+def _decoded(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text.decode(errors="replace")
+
+
+def _seconds(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of Retry-After; its other form, a date, is not used by the API."""
+    value = headers.get("Retry-After", "")
+    return float(value) if value.isdecimal() else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """How long to try, in seconds, and the clock, sleep and randomness for it."""
+
+    patience: float = 60.0
+    first: float = 0.1
+    longest: float = 5.0
+    clock: Callable[[], float] = field(default_factory=lambda: asyncio.get_running_loop().time)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    random: Callable[[], float] = random.random  # noqa: TID251  the default of an argument
+
+    def start(self) -> "RetryBackoff":
+        """Begin a call that may be tried more than once."""
+        return RetryBackoff(self)
+
+
+class RetryBackoff:
+    """The pauses between the attempts of one call."""
+
+    def __init__(self, retries: Retries) -> None:
+        """Start the clock of the call's patience."""
+        self._retries = retries
+        self._deadline = retries.clock() + retries.patience
+        self._attempts = 0
+
+    async def pause(self, asked: float | None) -> bool:
+        """Wait before the next attempt; False, at once, where patience would end first.
+
+        `asked` is what the server asked for. Other clients were asked for the same, so a random part
+        is added lest all come back together.
+        """
+        retries = self._retries
+        backoff = min(retries.longest, retries.first * 2**self._attempts)
+        delay = (asked or 0.0) + retries.random() * backoff
+        self._attempts += 1
+        if retries.clock() + delay >= self._deadline:
+            return False
+        await retries.sleep(delay)
+        return True
+
 
 Order = Literal["asc", "desc"]
 Source = Literal["auto", "table", "index"]
@@ -135,7 +296,7 @@ class Client:
 
 
 def _outcome(
-    answer: Answer, sent: Sequence[ClientEvent]
+    answer: ApiAnswer, sent: Sequence[ClientEvent]
 ) -> tuple[list[ClientRefusal], list[ClientRefusal]]:
     """Return what of a request may be tried again and what may not; all else is stored."""
     if isinstance(answer.body, dict) and "rejected" in answer.body:

@@ -9,26 +9,22 @@ from typing import Any, Final
 
 from dynamoheat.serve.options import HeatOptions
 from local.cloud import Cloud
-from local.demo.chart import chart
-from local.demo.client import Client, ClientEvent
-from local.demo.display import Display
+from local.demo.client import Client, ClientEvent, Send
+from local.demo.display import Display, chart
 from local.demo.errors import DemoError
 from local.demo.flights import Flights
-from local.demo.load import load
-from local.demo.pace import Pace
-from local.demo.transport import Send
+from local.demo.load import LoadMonitor, LoadSample, RequestPacer, load_batches
 from local.demo.verify import compare
-from local.demo.watch import LoadSample, LoadWatch
 
-__all__ = ["AIRPORTS", "SMALL", "HotKeys", "Size", "events_table"]
+__all__ = ["AIRPORTS", "SMALL_PARTITIONS", "HotKeyStep", "LoadSize", "events_table"]
 
 AIRPORTS: Final = ("ORD", "DFW", "ATL")
 # A table that is warm for 40,000 writes a second, with all of its rates divided by twenty.
-SMALL: Final = HeatOptions(partition_wcu=50, parameters=("on_demand_partitions=40",))
+SMALL_PARTITIONS: Final = HeatOptions(partition_wcu=50, parameters=("on_demand_partitions=40",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class LoadSize:
     """How much is loaded how fast."""
 
     flights: int = 3_500  # of each airport, at most
@@ -38,7 +34,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HotKeys:
+class HotKeyStep:
     """What the step works on: an API, the endpoint under it, and the flights. Raises DemoError or ApiError."""
 
     client: Client
@@ -48,7 +44,7 @@ class HotKeys:
     flights: Flights
     clock: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
-    size: Size = Size()
+    size: LoadSize = LoadSize()
     period: float = 1.0  # seconds between looks at rates and layouts
 
     async def show(self) -> int:
@@ -66,8 +62,8 @@ class HotKeys:
     async def _load(self, series: Mapping[str, list[ClientEvent]]) -> list[LoadSample]:
         total = sum(map(len, series.values()))
         size = self.size
-        pace = Pace(size.request_events / size.events_a_second, self.clock, self.sleep)
-        watch = LoadWatch(
+        pace = RequestPacer(size.request_events / size.events_a_second, self.clock, self.sleep)
+        watch = LoadMonitor(
             endpoint=self.endpoint,
             client=self.client,
             table=self.table,
@@ -78,7 +74,12 @@ class HotKeys:
         with self.display.progress("stored", total) as stored:
             batches = _requests(series, size.request_events)
             work = partial(
-                load, self.client, batches, at_once=size.at_once, stored=stored, turn=pace.turn
+                load_batches,
+                self.client,
+                batches,
+                at_once=size.at_once,
+                stored=stored,
+                turn=pace.turn,
             )
             samples = await watch.during(work)
         throttled = samples[-1].throttled - samples[0].throttled
@@ -102,7 +103,9 @@ class HotKeys:
     def _epochs(self, layouts: Mapping[str, dict[str, Any]]) -> None:
         columns = ["series", "epoch", "shards", "index", "from", "to"]
         rows = [
-            [name, *_epoch(epoch)] for name, layout in layouts.items() for epoch in layout["epochs"]
+            [name, *_epoch_row(epoch)]
+            for name, layout in layouts.items()
+            for epoch in layout["epochs"]
         ]
         self.display.say(
             "Epochs: shards of the table and of the index, and the times of events covered."
@@ -154,7 +157,7 @@ def _requests(series: Mapping[str, Sequence[ClientEvent]], size: int) -> list[li
     return [events[start : start + size] for start in range(0, len(events), size)]
 
 
-def _epoch(epoch: Mapping[str, Any]) -> list[str]:
+def _epoch_row(epoch: Mapping[str, Any]) -> list[str]:
     return [
         str(epoch["id"]),
         str(epoch["shards"]),

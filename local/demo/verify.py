@@ -6,8 +6,7 @@ from itertools import islice
 from local.demo.client import Client, ClientEvent
 from local.demo.errors import DemoError
 from local.demo.flights import Flights
-from local.demo.load import Tell
-from local.demo.workers import share
+from local.demo.load import ReportProgress, run_concurrently
 
 __all__ = ["MismatchError", "compare", "verify"]
 
@@ -30,7 +29,10 @@ class MismatchError(DemoError):
 
 
 async def compare(
-    name: str, expected: Iterable[ClientEvent], pages: AsyncIterable[list[ClientEvent]], same: Tell
+    name: str,
+    expected: Iterable[ClientEvent],
+    pages: AsyncIterable[list[ClientEvent]],
+    same: ReportProgress,
 ) -> int:
     """Read pages to their end, check that they hold the expected events, and return how many.
 
@@ -62,7 +64,7 @@ def _compare_page(
             raise MismatchError(name, position + offset, wanted, event)
 
 
-async def verify(client: Client, flights: Flights, *, at_once: int, same: Tell) -> int:
+async def verify(client: Client, flights: Flights, *, at_once: int, same: ReportProgress) -> int:
     """Compare every origin's whole sequence with the file; return how many flights were found right.
 
     Raises:
@@ -75,5 +77,5 @@ async def verify(client: Client, flights: Flights, *, at_once: int, same: Tell) 
         expected = (flight.event() for flight in flights.of(origin))
         counts.append(await compare(origin, expected, client.pages(origin), same))
 
-    await share(flights.origins(), one, workers=at_once)
+    await run_concurrently(flights.origins(), one, workers=at_once)
     return sum(counts)

@@ -6,15 +6,15 @@ import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from local.demo.transport import Answer, Transport
+from local.demo.client import ApiAnswer, Transport
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def ask(handler: Handler, seconds: list[float], *, stopped: bool = False) -> Answer:
+def ask(handler: Handler, seconds: list[float], *, stopped: bool = False) -> ApiAnswer:
     ticks: Iterator[int] = count()
 
-    async def send() -> Answer:
+    async def send() -> ApiAnswer:
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", handler)
         server = TestServer(app, host="127.0.0.1")
@@ -51,7 +51,7 @@ async def _reset(request: web.Request) -> web.StreamResponse:
 def test_an_answer_brings_status_body_and_how_long_to_wait() -> None:
     seconds: list[float] = []
     answer = ask(_echo, seconds)
-    assert answer == Answer(429, ["/api/v1/events", "é #", [1], "application/json"], 3.0)
+    assert answer == ApiAnswer(429, ["/api/v1/events", "é #", [1], "application/json"], 3.0)
     assert seconds == [1]
 
 

@@ -164,7 +164,7 @@ def test_a_taken_port_is_said_in_a_sentence(tmp_path: Path) -> None:
 def test_a_missing_part_is_said_in_a_sentence_and_nothing_keeps_running(tmp_path: Path) -> None:
     program = (
         "import sys, local.ministack, pathlib; from local.__main__ import main\n"
-        "local.ministack._PROGRAM = pathlib.Path('/nowhere/ministack')\n"
+        "local.ministack._PYTHON = pathlib.Path('/nowhere/ministack')\n"
         f"sys.exit(main(['up', '--no-deploy', '--port', '0', '--state', {str(tmp_path)!r}]))"
     )
     failed = subprocess.run(  # noqa: S603

@@ -8,14 +8,14 @@ from tempfile import TemporaryDirectory, gettempdir
 
 from local.demo.errors import DemoError
 
-__all__ = ["folder_for"]
+__all__ = ["table_folder"]
 
 _EVENT_BYTES = 1_100  # of the engine's file, the entry of the index included
 _SPARE = 256 * 2**20  # bytes, for the functions and for whatever else runs
 
 
 @contextmanager
-def folder_for(events: int, memory: Path, disk: Path | None = None) -> Generator[Path | None]:
+def table_folder(events: int, memory: Path, disk: Path | None = None) -> Generator[Path | None]:
     """Yield a folder on disk for the tables of the block, None where `memory` has room for them.
 
     The default for `disk` is the folder for temporary files.

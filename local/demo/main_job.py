@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from local.demo.client import Client, ClientEvent, Order
-from local.demo.display import Display
+from local.demo.display import Display, RequestTimings, percentile
 from local.demo.errors import DemoError
-from local.demo.figures import Timings, percentile
 from local.demo.flights import Flights, event_batches
-from local.demo.load import load
+from local.demo.load import load_batches
 from local.demo.verify import MismatchError, compare, verify
 
-__all__ = ["Story", "StoryReport", "report"]
+__all__ = ["MainJob", "MainJobReport", "show_figures"]
 
 _REQUEST_EVENTS: Final = 1_000
 # The local functions share two cores with everything else: more requests at once only wait longer.
@@ -29,7 +28,7 @@ def _unheard(_: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class StoryReport:
+class MainJobReport:
     """What the steps found: how many flights were verified, and the seconds that loading and reading took."""
 
     verified: int
@@ -38,7 +37,7 @@ class StoryReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
+class MainJob:
     """What the steps work on. Each raises DemoError or ApiError where something is wrong."""
 
     client: Client
@@ -47,12 +46,12 @@ class Story:
     file: Path
     flights: Flights
 
-    async def tell(self) -> StoryReport:
+    async def tell(self) -> MainJobReport:
         """Run all steps."""
         loading = await self._load()
         await self._read_back()
         verified, reading = await self._verify()
-        return StoryReport(verified, loading, reading)
+        return MainJobReport(verified, loading, reading)
 
     async def _load(self) -> float:
         total = len(self.flights)
@@ -65,7 +64,7 @@ class Story:
         batches = event_batches(self.file, total, _REQUEST_EVENTS)
         began = self.clock()
         with self.display.progress("stored", total) as stored:
-            await load(self.client, batches, at_once=_AT_ONCE, stored=stored)
+            await load_batches(self.client, batches, at_once=_AT_ONCE, stored=stored)
         seconds = self.clock() - began
         self.display.done(f"{total:,} flights of {len(self.flights.origins())} airports stored")
         return seconds
@@ -105,7 +104,7 @@ class Story:
             _by_destination(flight.event(), series)
             for flight in islice(self.flights.of(origin), _SAMPLE)
         ]
-        await load(self.client, [events], at_once=1, stored=_unheard)
+        await load_batches(self.client, [events], at_once=1, stored=_unheard)
         destinations = Counter(each["payload"]["destination"] for each in events)
         ((destination, _),) = destinations.most_common(1)
         expected = [each for each in events if each["payload"]["destination"] == destination]
@@ -133,7 +132,7 @@ class Story:
         return verified, seconds
 
 
-def report(display: Display, told: StoryReport, timings: Timings) -> None:
+def show_figures(display: Display, told: MainJobReport, timings: RequestTimings) -> None:
     """Show how fast the steps were."""
     display.heading("Figures", "On this machine, emulated AWS and this client included.")
     rows = [
