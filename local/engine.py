@@ -146,7 +146,7 @@ def _find_engine() -> Path:
     if on_path is None:
         raise LocalCloudError(
             "The DynamoDB engine `dynoxide` is neither in node_modules nor on PATH. Run"
-            " `make setup`; its npm package is for Linux on x64, elsewhere install dynoxide yourself."
+            " `make setup`; its npm package is for Linux on x64, elsewhere install it yourself."
         )
     return Path(on_path)
 

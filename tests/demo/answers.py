@@ -38,9 +38,9 @@ class Played:
         return [[each["id"] for each in request.body["events"]] for request in self.requests]
 
 
-def client_of(played: Played, *, patience: float = 60.0, random: float = 0.0) -> Client:
+def client_of(played: Played, *, timeout_seconds: float = 60.0, random: float = 0.0) -> Client:
     retries = Retries(
-        patience=patience,
+        timeout_seconds=timeout_seconds,
         clock=lambda: sum(played.naps),
         sleep=played.sleep,
         random=lambda: random,

@@ -65,10 +65,10 @@ def test_pauses_double_up_to_the_longest_where_the_api_asks_for_none() -> None:
     assert played.naps == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
 
 
-def test_events_that_stay_throttled_are_returned_when_patience_ends() -> None:
+def test_events_that_stay_throttled_are_returned_when_the_time_is_up() -> None:
     throttled = reject(429, [(0, "throttled", True)], retry_after=4)
     played = Played([throttled] * 9)
-    refused = write(client_of(played, patience=10), A)
+    refused = write(client_of(played, timeout_seconds=10), A)
     assert [(each.event, each.code) for each in refused] == [(A, "throttled")]
     assert len(played.requests) == 3
     assert sum(played.naps) <= 10

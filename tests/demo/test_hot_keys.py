@@ -19,7 +19,7 @@ from local.demo.load import LoadMonitor, RequestPacer, ShardCounts, load_batches
 from local.demo.verify import MismatchError
 
 FLIGHTS = 3_000
-SIZE = LoadSize(flights=40, request_events=20, at_once=2, events_a_second=1_000.0)
+SIZE = LoadSize(flights=40, request_events=20, concurrency=2, events_a_second=1_000.0)
 
 
 def keep(events: list[Any]) -> list[Any]:
@@ -28,7 +28,7 @@ def keep(events: list[Any]) -> list[Any]:
 
 @dataclass
 class Service:
-    """Takes every other request at once, throttles the rest; a series doubles its shards whenever it throttles."""
+    """Takes every other request and throttles the rest; a throttled series doubles its shards."""
 
     kept: Callable[[list[Any]], list[Any]] = keep
     heat_status: int = 200
@@ -117,7 +117,7 @@ def show(service: Service, flights: int = FLIGHTS) -> tuple[int, str]:
         size=SIZE,
         period=0.0,
     )
-    return asyncio.run(step.show()), output.getvalue()
+    return asyncio.run(step.run()), output.getvalue()
 
 
 def test_the_step_ends_with_every_event_compared_and_every_epoch_printed() -> None:
@@ -196,7 +196,7 @@ def test_a_watch_sees_layouts_and_counters_before_and_after_the_work() -> None:
         service.stored["ORD"] = [{}] * 30
         service.throttled = 4
 
-    samples = asyncio.run(watch(service).during(work))
+    samples = asyncio.run(watch(service).sample_during(work))
     first, last = samples[0], samples[-1]
     assert (first.at, first.written, first.throttled) == (0.0, 0, 1)
     assert (last.at, last.written, last.throttled) == (
@@ -214,7 +214,7 @@ def test_a_table_that_nobody_has_used_has_neither_writes_nor_throttles() -> None
     async def work() -> None:
         pass
 
-    samples = asyncio.run(watch(Service(), table="other").during(work))
+    samples = asyncio.run(watch(Service(), table="other").sample_during(work))
     assert {(each.written, each.throttled) for each in samples} == {(0, 0)}
 
 
@@ -223,7 +223,7 @@ def test_work_that_fails_is_not_hidden_by_the_watch() -> None:
         raise DemoError("refused")
 
     with pytest.raises(DemoError, match="refused"):
-        asyncio.run(watch(Service()).during(work))
+        asyncio.run(watch(Service()).sample_during(work))
 
 
 def test_a_watch_that_fails_ends_the_work() -> None:
@@ -238,7 +238,7 @@ def test_a_watch_that_fails_ends_the_work() -> None:
             ended.append(True)
 
     with pytest.raises(DemoError):
-        asyncio.run(watch(service).during(work))
+        asyncio.run(watch(service).sample_during(work))
     assert ended == [True]
 
 
@@ -247,10 +247,10 @@ def test_a_pace_keeps_its_distance_and_makes_up_for_nothing() -> None:
     turns: list[float] = []
 
     async def take() -> None:
-        pace = RequestPacer(2.0, lambda: service.now, service.sleep)
+        pacer = RequestPacer(2.0, lambda: service.now, service.sleep)
         for late in (0.0, 0.0, 5.0, 0.0):
             service.now += late
-            await pace.turn()
+            await pacer.wait()
             turns.append(service.now)
 
     asyncio.run(take())
@@ -267,6 +267,12 @@ def test_every_request_waits_for_its_turn() -> None:
     batches = [[each] for each in events]
     client = client_of(Service())
     asyncio.run(
-        load_batches(client, batches, at_once=1, stored=lambda _: seen.append("stored"), turn=turn)
+        load_batches(
+            client,
+            batches,
+            concurrency=1,
+            on_stored=lambda _: seen.append("stored"),
+            wait_to_start=turn,
+        )
     )
     assert seen == ["turn", "stored"] * 3

@@ -58,15 +58,15 @@ def test_an_answer_brings_status_body_and_how_long_to_wait() -> None:
 def test_an_answer_that_is_no_json_is_its_text() -> None:
     answer = ask(_html, [])
     assert (answer.status, answer.message, answer.code) == (502, "<h1>Bad Gateway</h1>", "http_502")
-    assert answer.retryable
+    assert answer.is_retryable
 
 
 def test_a_connection_that_breaks_is_an_answer_worth_retrying_and_not_timed() -> None:
     seconds: list[float] = []
     answer = ask(_reset, seconds)
-    assert (answer.status, answer.retryable, seconds) == (0, True, [])
+    assert (answer.status, answer.is_retryable, seconds) == (0, True, [])
 
 
 def test_an_api_out_of_reach_is_an_answer_worth_retrying() -> None:
     answer = ask(_echo, [], stopped=True)
-    assert (answer.status, answer.retryable) == (0, True)
+    assert (answer.status, answer.is_retryable) == (0, True)

@@ -69,7 +69,7 @@ def test_every_series_is_compared_and_its_flights_counted() -> None:
     ]
     told: list[int] = []
     played = Played(busiest_first)
-    verified = asyncio.run(verify(client_of(played), flights, at_once=1, same=told.append))
+    verified = asyncio.run(verify(client_of(played), flights, concurrency=1, on_equal=told.append))
     assert verified == sum(told) == 40
     assert [each.query["series"] for each in played.requests] == flights.origins()
 
@@ -79,6 +79,8 @@ def test_a_load_ends_with_the_first_event_that_is_refused() -> None:
     stored: list[int] = []
     batches = [[EXPECTED[0]], [EXPECTED[1]], [EXPECTED[2]]]
     with pytest.raises(Exception, match="too_late"):
-        asyncio.run(load_batches(client_of(played), batches, at_once=1, stored=stored.append))
+        asyncio.run(
+            load_batches(client_of(played), batches, concurrency=1, on_stored=stored.append)
+        )
     assert stored == [1]
     assert len(played.requests) == 2

@@ -66,7 +66,7 @@ def counts(dynamodb: "DynamoDBClient") -> Counter[str]:
 def stored(url: str, dynamodb: "DynamoDBClient") -> Stored:
     def load_all(size: int) -> None:
         with_client(
-            url, lambda client: load_batches(client, batches(size), at_once=2, stored=ignore)
+            url, lambda client: load_batches(client, batches(size), concurrency=2, on_stored=ignore)
         )
 
     load_all(1_000)

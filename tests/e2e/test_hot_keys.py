@@ -23,7 +23,7 @@ from tests.e2e.calls import connected, request
 pytestmark = [pytest.mark.cloud, pytest.mark.xdist_group("deployed")]
 
 EACH = 400  # flights of an airport: eight seconds of what its one partition takes
-SIZE = LoadSize(flights=EACH, request_events=100, at_once=4, events_a_second=1_000.0)
+SIZE = LoadSize(flights=EACH, request_events=100, concurrency=4, events_a_second=1_000.0)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ async def run_step(cloud: Cloud, flights: Flights, output: io.StringIO) -> int:
             sleep=asyncio.sleep,
             size=SIZE,
         )
-        return await step.show()
+        return await step.run()
 
 
 async def read_latest_first(cloud: Cloud, flights: Flights) -> int:
