@@ -3,16 +3,11 @@
 Context: `stage` (cdk.json names the default), and for the local stage what `stacks.overrides` takes.
 """
 
-import os
 import sys
 
-from stacks.interpreters import find_node
+from toolchain.interpreters import use_pinned_node
 
-_NODE = find_node()
-if _NODE is not None:
-    os.environ.setdefault("JSII_NODE", str(_NODE))
-
-# Importing aws_cdk starts Node, so the choice of Node stands above.
+use_pinned_node()  # importing aws_cdk starts Node
 from aws_cdk import App  # noqa: E402
 
 from stacks.assembly import assemble  # noqa: E402

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 
 import boto3
 
-from stacks.interpreters import find_node
+from toolchain.errors import MissingToolError
+from toolchain.interpreters import use_pinned_node
+from toolchain.node import run_cdk
 
-_NODE = find_node()
-if _NODE is not None:
-    os.environ.setdefault("JSII_NODE", str(_NODE))
-
-# Importing stages imports aws_cdk, which starts Node, so the choice of Node stands above.
+use_pinned_node()  # importing the stages imports aws_cdk, which starts Node
 from deploy.account import Account, find_account  # noqa: E402
 from deploy.commands import COMMANDS, Tools, chosen_stage  # noqa: E402
 from deploy.errors import DeployError  # noqa: E402
-from deploy.toolkit import run_cdk  # noqa: E402
 
 __all__ = ["main"]
 
@@ -32,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         stage = chosen_stage(given.stage, given.command)
         return COMMANDS[given.command](stage, tools)
-    except DeployError as error:
+    except (DeployError, MissingToolError) as error:
         sys.stderr.write(f"{given.command}: {error}\n")
         return 1
 

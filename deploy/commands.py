@@ -1,12 +1,11 @@
 """What each command does with a stage: says what will happen, checks what it needs, runs the CDK."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from deploy.account import Account
 from deploy.errors import DeployError
-from deploy.toolkit import Run
 from stacks.config import STAGES, Stage
 from stacks.names import stack_name, stack_names
 from stacks.prices import PRICES
@@ -17,12 +16,16 @@ _ENDPOINT: Final = "AWS_ENDPOINT_URL"
 _LOCAL: Final = "local"
 
 
+RunCdk = Callable[[Sequence[str]], int]
+"""Runs the CDK CLI with these arguments in the foreground and returns its exit code."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """What commands work with: where they may go, how they run the CDK, say things and ask."""
 
     find_account: Callable[[], Account]
-    run: Run
+    run: RunCdk
     say: Callable[[str], None]
     ask: Callable[[str], str]
     environment: Mapping[str, str]

@@ -1,1 +1,1 @@
-"""The local cloud: a DynamoDB engine and emulated AWS behind one endpoint on the loopback address."""
+"""The local cloud: a DynamoDB engine, emulated AWS for the rest, and the real stacks on both."""

@@ -11,11 +11,12 @@ from rich.console import Console
 
 from dynamoheat.serve.factory import relax_collector
 from dynamoheat.serve.options import HeatOptions, OptionError, add_arguments
+from local.clients import REGION
 from local.cloud import stop_cloud
 from local.errors import LocalCloudError
 from local.progress import ProgressPrinter
 from local.state import DEFAULT_FOLDER, State, Status
-from local.supervisor import Options, supervise
+from local.supervisor import CloudOptions, supervise
 
 __all__ = ["main"]
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _up(options: argparse.Namespace, progress: ProgressPrinter) -> None:
     heat = HeatOptions.from_arguments(options)
     heat.validate()
-    chosen = Options(
+    cloud = CloudOptions(
         port=options.port,
         data=options.data,
         deploys=options.deploy,
@@ -52,36 +53,43 @@ def _up(options: argparse.Namespace, progress: ProgressPrinter) -> None:
     state.logs.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(filename=state.logs / "endpoint.log", level=logging.WARNING)
 
-    def ready(status: Status) -> None:
+    def welcome(status: Status) -> None:
         if not options.brief:
-            progress.say(_welcome(status))
+            progress.print(_welcome(status))
 
     relax_collector()
-    asyncio.run(supervise(chosen, state, progress, ready))
+    asyncio.run(supervise(cloud, state, progress, welcome))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m local", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    up = commands.add_parser("up", help="start a local cloud, deploy to it, stay in the foreground")
+    up = commands.add_parser(
+        "up", help="start a local cloud, deploy the stacks to it, and run until Ctrl-C"
+    )
     up.add_argument(
-        "--port", type=int, default=4566, help="of the endpoint; 0 for any (%(default)s)"
+        "--port",
+        type=int,
+        default=4566,
+        help="port of the endpoint; 0 for any free one (default: %(default)s)",
     )
     up.add_argument(
         "--data",
         type=Path,
         metavar="DIR",
-        help="keep the tables on disk, in DIR, for the next start (default: in memory, and gone)",
+        help="keep the tables in DIR for the next start (default: in memory, lost at the end)",
     )
-    up.add_argument("--no-deploy", dest="deploy", action="store_false", help="leave the stacks out")
+    up.add_argument(
+        "--no-deploy", dest="deploy", action="store_false", help="start without the stacks"
+    )
     up.add_argument(
         "--context",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting of the deployed stacks (stacks/overrides.py); may be repeated",
+        help="setting of the deployed stacks (stacks/overrides.py); may be repeated",
     )
-    up.add_argument("--brief", action="store_true", help="do not print how to use it")
+    up.add_argument("--brief", action="store_true", help="do not print how to use the cloud")
     add_arguments(up)
     down = commands.add_parser("down", help="stop a running local cloud")
     for command in (up, down):
@@ -90,25 +98,29 @@ def _parser() -> argparse.ArgumentParser:
             type=Path,
             default=DEFAULT_FOLDER,
             metavar="DIR",
-            help="folder of logs and results, one for each cloud (%(default)s)",
+            help="folder of logs and results, one for each cloud (default: %(default)s)",
         )
     return parser
 
 
 def _welcome(status: Status) -> str:
-    aws = f"AWS:  {status.endpoint} (region us-east-1, any credentials)"
+    aws = f"AWS endpoint: {status.endpoint} (region {REGION}, any credentials)"
+    stop = "Press Ctrl-C here, or run `make down` elsewhere, to stop it."
     if status.api is None:
-        return aws + "\n\nCtrl-C stops it."
+        return f"\nThe local cloud is ready, without the stacks.\n\n{aws}\n\n{stop}"
     event = r"{\"series\": \"demo\", \"time\": \"$(date -u +%FT%TZ)\", \"payload\": {\"n\": 1}}"
     return f"""
-API:  {status.api}
+The local cloud is ready.
+
+HTTP API:     {status.api}
 {aws}
 
-Write an event and read it back:
-  curl -s {status.api}/v1/events -H 'content-type: application/json' -d "{{\\"events\\": [{event}]}}"
+Write an event, then read it back:
+  curl -s {status.api}/v1/events -H 'content-type: application/json' \\
+    -d "{{\\"events\\": [{event}]}}"
   curl -s '{status.api}/v1/events?series=demo&from=2000-01-01T00:00:00Z&to=2100-01-01T00:00:00Z'
 
-Ctrl-C or `make down` stops it."""
+{stop}"""
 
 
 if __name__ == "__main__":

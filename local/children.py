@@ -1,4 +1,4 @@
-"""Child processes that never outlive their parent, whatever ends it."""
+"""Child processes that never outlive this process, however it ends."""
 
 import errno
 import os
@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,9 +18,8 @@ from local.errors import LocalCloudError
 __all__ = [
     "LOOPBACK",
     "Child",
-    "accepts",
     "free_port",
-    "guarded",
+    "http_get",
     "last_lines",
     "spawn",
     "stop",
@@ -27,81 +27,60 @@ __all__ = [
 ]
 
 LOOPBACK = "127.0.0.1"
+
 _GUARD = Path(__file__).with_name("guard.py")
-_LISTENING = range(20_000, 32_000)  # below the ports of outgoing connections, on Linux and macOS
-_POLL = 0.01  # seconds
-_MAX_LINE = 200  # characters of a log's line that a message shows
+_PORTS = range(20_000, 32_000)  # below the ports of outgoing connections, on Linux and macOS
+_POLL_SECONDS = 0.01
+_PROBE_SECONDS = 1.0
+_MAX_LOG_COLUMNS = 200
 
 Child = subprocess.Popen[bytes]
-
-
-def free_port() -> int:
-    """Return a port of the loopback address that nothing listens on now.
-
-    Not one of those that the system gives to outgoing connections: any of these may be taken before a child binds it.
-    """
-    while True:
-        port = secrets.choice(_LISTENING)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind((LOOPBACK, port))
-            return port
-
-
-def accepts(port: int) -> bool:
-    """Say whether something accepts connections on a port of the loopback address."""
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((LOOPBACK, port)) == 0
-
-
-def guarded(command: Sequence[str]) -> list[str]:
-    """Return the command line that runs a command so that it dies with this process.
-
-    Linux ties it to the calling *thread*: call from one that lives as long as the child should.
-    """
-    return [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid()), *command]
 
 
 def spawn(
     command: Sequence[str],
     *,
-    log: Path | None,
+    log: Path | None = None,
+    error_log: Path | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Child:
-    """Start a guarded command in a process group of its own.
+    """Start a command, in a process group of its own, that is killed when this process ends.
 
-    Its output is appended to `log`, or goes where this process's own goes.
+    Its output is appended to `log`; errors go to `error_log` where one is given. Without logs both
+    go where this process's own output goes. Linux ties the command to the calling *thread*: call
+    from one that lives as long as the command should.
 
     Raises:
-        LocalCloudError: The program is not there or may not be run.
+        LocalCloudError: The program is missing or not executable.
     """
     if not os.access(command[0], os.X_OK):
         raise LocalCloudError(f"{command[0]} is missing or not executable: run `make setup`.")
-    with _output(log) as output:
+    guarded = [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid()), *command]
+    with _append(log) as output, _append(error_log or log) as errors:
         return subprocess.Popen(  # noqa: S603  # a list, no shell
-            guarded(command),
+            guarded,
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=None if output is None else subprocess.STDOUT,
+            stderr=errors,
             env=dict(env) if env is not None else None,
             cwd=cwd,
             process_group=0,
         )
 
 
-def _output(log: Path | None) -> AbstractContextManager[BinaryIO | None]:
+def _append(log: Path | None) -> AbstractContextManager[BinaryIO | None]:
     if log is None:
         return nullcontext()
     log.parent.mkdir(parents=True, exist_ok=True)
     return log.open("ab")
 
 
-def stop(child: Child, *, patience: float = 5.0) -> None:
-    """End a child and everything in its group: politely, after `patience` seconds by force."""
+def stop(child: Child, *, timeout_seconds: float = 5.0) -> None:
+    """Terminate a child and its process group, and kill what is left after the timeout."""
     _signal_group(child.pid, signal.SIGTERM)
     try:
-        child.wait(timeout=patience)
+        child.wait(timeout=timeout_seconds)
     except subprocess.TimeoutExpired:
         pass
     finally:
@@ -119,21 +98,46 @@ def _signal_group(group: int, number: signal.Signals) -> None:
             raise
 
 
-def wait_until_ready(child: Child, ready: Callable[[], bool], *, timeout: float) -> bool:
-    """Wait until `ready()`; False where the child ended or about `timeout` seconds passed before."""
-    for _ in range(round(timeout / _POLL)):
-        if ready():
+def wait_until_ready(child: Child, is_ready: Callable[[], bool], *, timeout_seconds: float) -> bool:
+    """Wait until `is_ready()`. Return False if the child ends, or the time is up, before that."""
+    for _ in range(round(timeout_seconds / _POLL_SECONDS)):
+        if is_ready():
             return child.poll() is None
         try:
-            child.wait(timeout=_POLL)
+            child.wait(timeout=_POLL_SECONDS)
         except subprocess.TimeoutExpired:
             continue
         return False
     return False
 
 
+def free_port() -> int:
+    """Return a port of the loopback address on which nothing listens now.
+
+    It is none of those that the system gives to outgoing connections, any of which may be taken
+    before a child binds it.
+    """
+    while True:
+        port = secrets.choice(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((LOOPBACK, port))
+            return port
+
+
+def http_get(port: int, path: str) -> HTTPResponse | None:
+    """Return the head of the response to a GET on the loopback address, None if there is none."""
+    connection = HTTPConnection(LOOPBACK, port, timeout=_PROBE_SECONDS)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse()
+    except (OSError, HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
 def last_lines(log: Path, count: int = 5) -> str:
-    """Return the end of a log, for the message about a child that failed: lines that hold text, cut."""
+    """Return the last lines of a log that hold text, long ones cut; empty without a log."""
     try:
         lines = log.read_text(errors="replace").splitlines()
     except FileNotFoundError:
@@ -142,4 +146,4 @@ def last_lines(log: Path, count: int = 5) -> str:
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}…"
+    return line if len(line) <= _MAX_LOG_COLUMNS else f"{line[:_MAX_LOG_COLUMNS]}…"

@@ -1,4 +1,4 @@
-"""How boto3 reaches something local, whatever the caller's own AWS configuration says."""
+"""Settings of boto3 clients for local endpoints, whatever the caller's own AWS configuration."""
 
 from typing import TypedDict
 
@@ -17,7 +17,7 @@ class ClientSettings(TypedDict):
 
 
 def client_settings(endpoint_url: str) -> ClientSettings:
-    """Return the settings of a client; any credentials will do, but boto3 wants some."""
+    """Return the settings of a client. Any credentials will do, but boto3 requires some."""
     return ClientSettings(
         endpoint_url=endpoint_url,
         region_name=REGION,

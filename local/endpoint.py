@@ -1,4 +1,4 @@
-"""The one address of the local cloud: DynamoDB here, all else on to the emulated AWS."""
+"""The one address of the local cloud: DynamoDB and CloudWatch are answered, the rest is relayed."""
 
 import asyncio
 import logging
@@ -13,83 +13,84 @@ from botocore.exceptions import BotoCoreError, ClientError
 from dynamoheat.serve import answer_page, is_page, leave_unanswered, to_response
 from dynamoheat.serve.faults import Faults
 from dynamoheat.serve.throttling import Throttling
-from dynamoheat.serve.wire import UnansweredError
-from local.calls import EndpointCall, refusal
+from dynamoheat.serve.wire import EndpointCall, UnansweredError, refusal
 from local.children import LOOPBACK
-from local.cloudwatch.protocols import is_cloudwatch, read
+from local.cloudwatch.requests import is_cloudwatch, parse_request
 from local.cloudwatch.service import CloudWatch
 from local.dynamodb import DynamoDB
 from local.errors import LocalCloudError
-from local.passthrough import Passthrough
+from local.ministack import Passthrough
 from local.table_replicator import TableReplicator
 
-__all__ = ["Endpoint", "bind", "serving"]
+__all__ = ["Endpoint", "bind_port", "serving"]
 
 _log = logging.getLogger(__name__)
-_TARGET = "DynamoDB_20120810."
-_API = "/api"  # in front of the deployed HTTP API's paths
-_STACKS_CHANGE = re.compile(
+_DYNAMODB_TARGET = "DynamoDB_20120810."
+_API = "/api"  # prefix of the deployed HTTP API's paths
+_CHANGES_STACKS = re.compile(
     rb"(?:^|&)Action=(?:CreateStack|UpdateStack|DeleteStack|ExecuteChangeSet|RollbackStack)\b"
 )
-_PAUSE = 0.2  # seconds between looks at a stack that is changing
+_POLL_SECONDS = 0.2  # while a stack is changing
 
 
 class Endpoint:
-    """Routes requests; keeps the engine's tables up to date while stacks change."""
+    """Routes requests, and keeps the engine's tables up to date while stacks change."""
 
     def __init__(  # noqa: PLR0913  # one place makes it, by keyword
         self,
         *,
         dynamodb: DynamoDB,
         aws: Passthrough,
-        mirror: TableReplicator,
+        replicator: TableReplicator,
         throttling: Throttling | None,
         faults: Faults,
         cloudwatch: CloudWatch,
     ) -> None:
-        """Take the parts behind the endpoint."""
+        """Take the parts behind the endpoint. Without `throttling`, nothing is throttled."""
         self.api_id: str | None = None
         self.cloudwatch = cloudwatch
         self._throttling = throttling
         self._faults = faults
         self._dynamodb = dynamodb
         self._aws = aws
-        self._mirror = mirror
-        self._changes = 0  # of stacks, that passed through
-        self._settled = 0  # of them, those after which the tables were found right
-        self._settling: asyncio.Task[None] | None = None
+        self._replicator = replicator
+        self._changes = 0  # changes of stacks that were requested
+        self._synced_changes = 0  # of these, the changes that the tables reflect
+        self._syncing: asyncio.Task[None] | None = None
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         target = request.headers.get("X-Amz-Target", "")
-        if target.startswith(_TARGET):
-            return await self._answer(request, target.removeprefix(_TARGET))
+        if target.startswith(_DYNAMODB_TARGET):
+            return await self._answer_dynamodb(request, target.removeprefix(_DYNAMODB_TARGET))
         if request.raw_path.startswith(_API + "/") and self.api_id is not None:
             return await self._aws.relay(request, self._api_path(request.raw_path))
         if is_page(request):
             return await answer_page(request, self._throttling, self._faults)
         if is_cloudwatch(request.raw_path, request.headers):
-            return await self._answer_metrics(request)
-        if _to_cloudformation(request):
+            return await self._answer_cloudwatch(request)
+        if _is_cloudformation(request):
             return await self._relay_stacks(request)
         return await self._aws.relay(request)
 
-    async def _answer(self, request: web.BaseRequest, operation: str) -> web.Response:
+    async def _answer_dynamodb(self, request: web.BaseRequest, operation: str) -> web.Response:
         call = EndpointCall(operation, await request.content.read(), request.headers)
         try:
             reply = await self._faults.answer(call, self._dynamodb.answer)
-        except UnansweredError as how:
-            return await leave_unanswered(request, how)
+        except UnansweredError as error:
+            return await leave_unanswered(request, error)
         except (BotoCoreError, ClientError) as error:
-            reply = refusal(500, "InternalServerError", f"The table could not be mirrored: {error}")
+            reply = refusal(
+                500, "InternalServerError", f"The table could not be created in the engine: {error}"
+            )
         return to_response(reply)
 
-    async def _answer_metrics(self, request: web.BaseRequest) -> web.Response:
+    async def _answer_cloudwatch(self, request: web.BaseRequest) -> web.Response:
         body = await request.content.read()
-        asked = read(request.raw_path, request.headers, body)
-        reply = await self.cloudwatch.answer(asked)
+        parsed = parse_request(request.raw_path, request.headers, body)
+        reply = await self.cloudwatch.answer(parsed)
         if reply is None:
             reply = await self._aws.send(EndpointCall("", body, request.headers), request.raw_path)
         return to_response(reply)
@@ -98,43 +99,43 @@ class Endpoint:
         return f"/restapis/{self.api_id}/$default/_user_request_{raw_path.removeprefix(_API)}"
 
     async def _relay_stacks(self, request: web.BaseRequest) -> web.Response:
-        """Pass CloudFormation's calls on; whoever is told of a finished stack finds its tables."""
+        """Relay a call to CloudFormation. Tables are ready before an answer calls a stack done."""
         body = await request.content.read()
         reply = await self._aws.send(EndpointCall("", body, request.headers), request.raw_path)
-        if _STACKS_CHANGE.search(body):
+        if _CHANGES_STACKS.search(body):
             self._changes += 1
-            if self._settling is None or self._settling.done():
-                self._settling = asyncio.create_task(self._settle())
-        if self._settled < self._changes:
+            if self._syncing is None or self._syncing.done():
+                self._syncing = asyncio.create_task(self._sync_until_settled())
+        if self._synced_changes < self._changes:
             await self._sync()
         return to_response(reply)
 
-    async def _settle(self) -> None:
-        """Follow stacks that change while nobody asks about them."""
-        while self._settled < self._changes:
-            await asyncio.sleep(_PAUSE)
+    async def _sync_until_settled(self) -> None:
+        """Update the tables until no stack is changing any more."""
+        while self._synced_changes < self._changes:
+            await asyncio.sleep(_POLL_SECONDS)
             await self._sync()
 
     async def _sync(self) -> None:
         changes = self._changes
         try:
-            if await asyncio.to_thread(self._mirror.sync):
-                self._settled = max(self._settled, changes)
-            self._dynamodb.tables_changed()
+            if await asyncio.to_thread(self._replicator.sync):
+                self._synced_changes = max(self._synced_changes, changes)
+            self._dynamodb.update_model()
         except (BotoCoreError, ClientError):
             _log.exception("the engine's tables could not be brought up to date")
 
 
-def _to_cloudformation(request: web.BaseRequest) -> bool:
+def _is_cloudformation(request: web.BaseRequest) -> bool:
     signed_for = request.headers.get("Authorization", "")
     return request.method == "POST" and "/cloudformation/" in signed_for
 
 
-def bind(port: int) -> socket.socket:
-    """Take a port of the loopback address, 0 for any.
+def bind_port(port: int) -> socket.socket:
+    """Listen on a port of the loopback address, 0 for any.
 
     Raises:
-        LocalCloudError: It is taken.
+        LocalCloudError: The port is taken.
     """
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -144,16 +145,16 @@ def bind(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise LocalCloudError(
-            f"Port {port} of {LOOPBACK} is not free ({error.strerror}): `make down` stops a local"
-            " cloud of this folder, `make up PORT=4567` takes another port."
+            f"Port {port} of {LOOPBACK} is not free ({error.strerror}). `make down` stops the local"
+            " cloud of this folder; `make up PORT=4567` uses another port."
         ) from error
     return listener
 
 
 @asynccontextmanager
 async def serving(endpoint: Endpoint, listener: socket.socket) -> AsyncGenerator[None]:
-    """Serve requests on a bound socket until the block ends."""
-    # Bodies go on as they came, so nothing here unpacks them.
+    """Serve requests on a listening socket until the block ends."""
+    # Bodies are relayed as they came, so they stay compressed.
     server = web.Server(endpoint.handle, access_log=None, auto_decompress=False)
     runner = web.ServerRunner(server, shutdown_timeout=1.0)
     await runner.setup()

@@ -1,8 +1,8 @@
 """Become a command that dies with its parent: `python guard.py PARENT_PID COMMAND …`.
 
-Run as a script between a process and its child, because Linux's "signal me when my parent dies" must
-be asked for by the child itself, and Python code between fork and exec is not safe beside threads.
-Other systems have no such call: there only an orderly stop ends the command.
+This script runs between a process and its child. On Linux, the child itself must ask for a signal
+at its parent's death, and Python code between fork and exec is not safe beside threads. Other
+systems have no such signal: there, only an orderly stop ends the command.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 def _die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
-    if os.getppid() != parent:  # it died before the call above
+    if os.getppid() != parent:  # the parent died before the call above
         sys.exit(1)
 
 

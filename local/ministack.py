@@ -1,33 +1,61 @@
-"""The emulated AWS: everything but DynamoDB's items."""
+"""The emulated AWS, for all but DynamoDB's items: the MiniStack process, and a client of it."""
 
 import asyncio
 import os
-from http.client import HTTPConnection, HTTPException
+from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from local.children import LOOPBACK, Child, last_lines, spawn, stop, wait_until_ready
+from aiohttp import (
+    ClientError,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+    web,
+)
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from dynamoheat.serve.wire import EndpointCall, Reply, refusal
+from local.children import (
+    LOOPBACK,
+    Child,
+    http_get,
+    last_lines,
+    spawn,
+    stop,
+    wait_until_ready,
+)
 from local.clients import REGION
 from local.errors import LocalCloudError
-from local.state import ROOT
+from toolchain.node import ROOT
 
-__all__ = ["ACCOUNT", "MiniStack"]
+__all__ = ["ACCOUNT", "MiniStack", "Passthrough"]
 
 ACCOUNT = "000000000000"
 
-_PROGRAM = ROOT / ".local" / "ministack" / "bin" / "python"
-_CORRECTED = ROOT / "local" / "cloudwatch" / "emulated.py"
-_READY_SECONDS = 300.0  # against hanging: it takes some
+_PYTHON = ROOT / ".local" / "ministack" / "bin" / "python"
+_PROGRAM = ROOT / "local" / "cloudwatch" / "emulated.py"  # MiniStack with corrections
+_START_SECONDS = 300.0  # only guards against hanging: a few are usual
+_HOP_BY_HOP = frozenset({
+    "connection", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization",
+    "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+})  # fmt: skip
+_ADDED_BY_CLIENT = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
 class MiniStack:
-    """The process of the emulated AWS; its Python runs the deployed functions."""
+    """The MiniStack process. Its Python also runs the deployed functions."""
 
     def __init__(
         self, port: int, endpoint: str, scratch: Path, log: Path, *, time_scale: float = 1.0
     ) -> None:
-        """Listen on `port`; tell functions that AWS is at `endpoint`, so that DynamoDB is the engine.
+        """Take where it listens, and the address that deployed functions use for AWS.
 
-        `time_scale` divides the times of scheduled rules, as it does those of metrics.
+        `time_scale` divides the intervals of scheduled rules, like those of metrics.
         """
         self.port = port
         self._environment = _environment(port, endpoint, scratch) | {
@@ -41,52 +69,47 @@ class MiniStack:
         """Start it and wait until it answers.
 
         Raises:
-            LocalCloudError: It ends or stays silent.
+            LocalCloudError: It ends or does not answer.
         """
         self._child = spawn(
-            [str(_PROGRAM), "-I", str(_CORRECTED)],
+            [str(_PYTHON), "-I", str(_PROGRAM)],
             log=self._log,
             env=self._environment,
             cwd=self._scratch,
         )
         if not await asyncio.to_thread(
-            wait_until_ready, self._child, self._is_ready, timeout=_READY_SECONDS
+            wait_until_ready, self._child, self._is_ready, timeout_seconds=_START_SECONDS
         ):
-            raise self._ended("does not start")
+            raise self._failure("does not start")
 
-    async def watch(self) -> None:
-        """Wait for its end, which is never wanted: the deployed stacks are gone with it.
+    async def wait_for_end(self) -> None:
+        """Wait until the process ends by itself, which loses the deployed stacks.
 
         Raises:
             LocalCloudError: It ended.
         """
         if self._child is not None:
             await asyncio.to_thread(self._child.wait)
-            raise self._ended("ended by itself")
+            raise self._failure("ended by itself")
 
     def stop(self) -> None:
-        """End it and the functions it runs."""
+        """Stop it and the functions that it runs."""
         if self._child is not None:
             stop(self._child)
 
     def _is_ready(self) -> bool:
-        connection = HTTPConnection(LOOPBACK, self.port, timeout=1)
-        try:
-            connection.request("GET", "/_ministack/ready")
-            return connection.getresponse().status == 200
-        except (OSError, HTTPException):
-            return False
-        finally:
-            connection.close()
+        response = http_get(self.port, "/_ministack/ready")
+        return response is not None and response.status == 200
 
-    def _ended(self, how: str) -> LocalCloudError:
+    def _failure(self, what: str) -> LocalCloudError:
         return LocalCloudError(
-            f"The emulated AWS (MiniStack) {how}; {self._log} ends so:\n{last_lines(self._log)}"
+            f"The emulated AWS (MiniStack) {what}. Its log is {self._log}.",
+            log_lines=last_lines(self._log),
         )
 
 
 def _environment(port: int, endpoint: str, scratch: Path) -> dict[str, str]:
-    """Return an environment that deployed functions can inherit: nothing of the caller's but PATH."""
+    """Return an environment fit for deployed functions to inherit: the caller's PATH, no more."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(scratch),
@@ -101,3 +124,74 @@ def _environment(port: int, endpoint: str, scratch: Path) -> dict[str, str]:
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
     }
+
+
+class Passthrough:
+    """A client of MiniStack that relays requests unchanged, bodies as streams."""
+
+    def __init__(self, port: int) -> None:
+        """Take MiniStack's port. The client connects when entered."""
+        self._origin = f"http://{LOOPBACK}:{port}"
+
+    async def __aenter__(self) -> Self:
+        self._session = ClientSession(
+            auto_decompress=False,
+            connector=TCPConnector(limit=0),
+            cookie_jar=DummyCookieJar(),
+            skip_auto_headers=_ADDED_BY_CLIENT,
+            timeout=ClientTimeout(total=None),
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._session.close()
+
+    async def relay(self, request: web.BaseRequest, path: str | None = None) -> web.StreamResponse:
+        """Answer a request with MiniStack's answer, under `path` instead of its own if given."""
+        try:
+            answer = await self._session.request(
+                request.method,
+                URL(self._origin + (path or request.raw_path), encoded=True),
+                headers=_end_to_end(request.headers),
+                data=request.content if request.body_exists else None,
+                allow_redirects=False,
+            )
+        except ClientError as error:
+            return web.json_response({"message": f"The emulated AWS failed: {error}"}, status=502)
+        async with answer:
+            return await _stream(request, answer)
+
+    async def send(self, call: EndpointCall, path: str = "/") -> Reply:
+        """Send a call that was read whole, and return the reply."""
+        headers = _end_to_end(call.headers)
+        headers["Content-Length"] = str(len(call.body))
+        url = URL(self._origin + path, encoded=True)
+        try:
+            async with self._session.post(url, data=call.body, headers=headers) as answer:
+                kept = {"Content-Type": answer.headers.get("Content-Type", "")}
+                return Reply(answer.status, await answer.read(), kept)
+        except ClientError as error:
+            return refusal(500, "InternalServerError", f"The emulated AWS failed: {error}")
+
+
+async def _stream(request: web.BaseRequest, answer: ClientResponse) -> web.StreamResponse:
+    response = web.StreamResponse(
+        status=answer.status, reason=answer.reason, headers=_end_to_end(answer.headers)
+    )
+    await response.prepare(request)
+    async for chunk in answer.content.iter_any():
+        await response.write(chunk)
+    await response.write_eof()
+    return response
+
+
+def _end_to_end(headers: Mapping[str, str] | CIMultiDictProxy[str]) -> CIMultiDict[str]:
+    """Drop the headers that concern one connection only."""
+    return CIMultiDict(
+        (name, value) for name, value in headers.items() if name.lower() not in _HOP_BY_HOP
+    )

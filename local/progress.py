@@ -1,4 +1,4 @@
-"""Tells a person what the local cloud is doing: a tidy line for each step."""
+"""Progress of the local cloud on a console: one line for each step."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -10,10 +10,10 @@ __all__ = ["ProgressPrinter"]
 
 
 class ProgressPrinter:
-    """Prints a line when a step is done; on a terminal, shows the step while it runs."""
+    """Prints a line when a step is done. On a terminal, it also shows the step while it runs."""
 
     def __init__(self, console: Console) -> None:
-        """Take the console to print on."""
+        """Take the console."""
         self._console = console
 
     @contextmanager
@@ -24,6 +24,6 @@ class ProgressPrinter:
             yield
         self._console.print(f"[green]✓[/] {title} [dim]({perf_counter() - began:.1f} s)[/]")
 
-    def say(self, text: str) -> None:
+    def print(self, text: str) -> None:
         """Print text as it is."""
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

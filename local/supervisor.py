@@ -1,4 +1,4 @@
-"""Runs a local cloud: starts its parts, keeps them running, stops them, leaves nothing behind."""
+"""Run a local cloud: start its parts, keep them running, stop them, leave nothing behind."""
 
 import asyncio
 import signal
@@ -16,83 +16,84 @@ from dynamoheat.serve.engine import EngineConnectionPool
 from dynamoheat.serve.factory import make_faults, make_throttling, steady_clock
 from dynamoheat.serve.options import HeatOptions
 from dynamoheat.serve.tables import Describe, Description
-from local.calls import EndpointCall, admit_all
+from dynamoheat.serve.wire import EndpointCall
 from local.children import LOOPBACK, free_port
 from local.clients import client_settings
 from local.cloudwatch.service import CloudWatch
 from local.deploy import Deployment, deploy
-from local.dynamodb import DynamoDB
-from local.endpoint import Endpoint, bind, serving
-from local.engine_supervisor import EngineSupervisor
-from local.ministack import MiniStack
-from local.passthrough import Passthrough
+from local.dynamodb import DynamoDB, admit_all
+from local.endpoint import Endpoint, bind_port, serving
+from local.engine import EngineSupervisor
+from local.ministack import MiniStack, Passthrough
 from local.progress import ProgressPrinter
 from local.scratch import scratch_folder
 from local.state import State, Status
 from local.table_replicator import TableReplicator
 
-__all__ = ["Options", "Ready", "supervise"]
+__all__ = ["CloudOptions", "OnReady", "supervise"]
 
-Ready = Callable[[Status], None]
+OnReady = Callable[[Status], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What can be chosen about a cloud."""
+class CloudOptions:
+    """The choices about a cloud."""
 
     port: int = 4566  # of the endpoint; 0 for any
-    data: Path | None = None  # folder that keeps the tables on disk, else they live in memory
+    data: Path | None = None  # folder that keeps the tables on disk; None: in memory
     deploys: bool = True
-    context: tuple[str, ...] = ()  # `name=value` of the deployed app
+    context: tuple[str, ...] = ()  # `name=value` for the deployed app
     heat: HeatOptions = field(default_factory=HeatOptions)
 
 
 async def supervise(
-    options: Options, state: State, progress: ProgressPrinter, ready: Ready
+    options: CloudOptions, state: State, progress: ProgressPrinter, on_ready: OnReady
 ) -> None:
-    """Run a cloud until SIGINT, SIGTERM or SIGHUP; call `ready` once it can be used.
+    """Run a cloud until SIGINT, SIGTERM or SIGHUP. Call `on_ready` once it can be used.
 
     Raises:
-        LocalCloudError: Something it needs is missing, taken or broken. Nothing is left running.
+        LocalCloudError: A part is missing, taken or broken. Nothing is left running.
     """
-    running = asyncio.ensure_future(_run(options, state, progress, ready))
+    running = asyncio.ensure_future(_run(options, state, progress, on_ready))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, _once(running.cancel))
     with suppress(asyncio.CancelledError):
         await running
 
 
-async def _run(options: Options, state: State, progress: ProgressPrinter, ready: Ready) -> None:
+async def _run(
+    options: CloudOptions, state: State, progress: ProgressPrinter, on_ready: OnReady
+) -> None:
     async with AsyncExitStack() as stack:
-        stack.enter_context(state.held())
+        stack.enter_context(state.lock())
         scratch = stack.enter_context(scratch_folder())
-        listener = stack.enter_context(bind(options.port))
+        listener = stack.enter_context(bind_port(options.port))
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
-        deployment = _deployment(options, url, state)
+        deployment = _start_deployment(options, url, state)
         if deployment is not None:  # its synthesis needs no cloud and runs from now on
-            stack.callback(deployment.abandon)
+            stack.callback(deployment.cancel)
         parts = _Parts(options, state, scratch, url)
         stack.callback(parts.stop)
-        with progress.step("DynamoDB engine, emulated AWS"):
+        with progress.step("Start the DynamoDB engine and the emulated AWS"):
             await parts.start()
-        endpoint = await stack.enter_async_context(_endpoint(options, parts, listener))
+        endpoint = await stack.enter_async_context(_serve(options, parts, listener))
 
         def publish() -> None:
             api = f"{url}/api" if endpoint.api_id else None
-            state.tell(Status(endpoint=url, api=api, engine_pid=parts.engine.pid))
+            state.publish(Status(endpoint=url, api=api, engine_pid=parts.engine.pid))
 
-        async def use() -> None:
+        async def deploy_and_wait() -> None:
             if deployment is not None:
                 outputs = await deploy(deployment, progress)
                 endpoint.api_id = outputs.find("ApiId")
             publish()
-            ready(state.status() or Status(url, None, parts.engine.pid))
+            on_ready(state.status() or Status(url, None, parts.engine.pid))
             await asyncio.Event().wait()
 
-        await _first_failure(
-            use(),
-            parts.engine.keep(lambda: publish() if state.status() else None),
-            parts.aws.watch(),
+        await _run_until_failure(
+            deploy_and_wait(),
+            parts.engine.restart_forever(lambda: publish() if state.status() else None),
+            parts.ministack.wait_for_end(),
             endpoint.cloudwatch.run(),
         )
 
@@ -100,92 +101,93 @@ async def _run(options: Options, state: State, progress: ProgressPrinter, ready:
 class _Parts:
     """The processes behind the endpoint."""
 
-    def __init__(self, options: Options, state: State, scratch: Path, url: str) -> None:
+    def __init__(self, options: CloudOptions, state: State, scratch: Path, url: str) -> None:
         folder = options.data or scratch
         folder.mkdir(parents=True, exist_ok=True)
         logs = {name: state.logs / f"{name}.log" for name in ("engine", "ministack")}
-        for old in logs.values():  # a restart adds to a log, a new cloud begins it
-            old.unlink(missing_ok=True)
+        for log in logs.values():  # a restart appends to a log, a new cloud begins it
+            log.unlink(missing_ok=True)
         self.engine_port = free_port()
         self.engine = EngineSupervisor(self.engine_port, folder / "engine.db", logs["engine"])
         scale = options.heat.time_scale
-        self.aws = MiniStack(free_port(), url, scratch, logs["ministack"], time_scale=scale)
+        self.ministack = MiniStack(free_port(), url, scratch, logs["ministack"], time_scale=scale)
 
     async def start(self) -> None:
-        await asyncio.gather(self.engine.start(), self.aws.start())
+        await asyncio.gather(self.engine.start(), self.ministack.start())
 
     def stop(self) -> None:
         self.engine.stop()
-        self.aws.stop()
+        self.ministack.stop()
 
 
-def _deployment(options: Options, url: str, state: State) -> Deployment | None:
+def _start_deployment(options: CloudOptions, url: str, state: State) -> Deployment | None:
     if not options.deploys:
         return None
-    units, usual = options.heat.partition_wcu, HeatOptions().partition_wcu
-    scaled = options.heat.enabled and units != usual
-    told = (f"partition_wcu={units:.0f}",) if scaled else ()
-    return Deployment(url, state, (*told, *options.context))
+    units, default = options.heat.partition_wcu, HeatOptions().partition_wcu
+    is_changed = options.heat.enabled and units != default
+    partitions = (f"partition_wcu={units:.0f}",) if is_changed else ()
+    return Deployment(url, state, (*partitions, *options.context))
 
 
 @asynccontextmanager
-async def _endpoint(options: Options, parts: _Parts, listener: socket) -> AsyncGenerator[Endpoint]:
-    link = EngineConnectionPool(LOOPBACK, parts.engine_port)
-    mirror = _mirror(parts)
+async def _serve(
+    options: CloudOptions, parts: _Parts, listener: socket
+) -> AsyncGenerator[Endpoint]:
+    pool = EngineConnectionPool(LOOPBACK, parts.engine_port)
+    replicator = _make_replicator(parts)
     if options.data is not None:
-        await asyncio.to_thread(mirror.adopt)
-    throttling = make_throttling(options.heat, _described_by(mirror), steady_clock())
-    faults = make_faults(options.heat, throttling)
-    async with Passthrough(parts.aws.port) as aws:
+        await asyncio.to_thread(replicator.declare_tables_on_disk)
+    throttling = make_throttling(options.heat, _describer(replicator), steady_clock())
+    async with Passthrough(parts.ministack.port) as ministack:
         cloudwatch = CloudWatch(
             throttling.heat if throttling else Heat(),
             scale=options.heat.time_scale,
             clock=throttling.clock if throttling else steady_clock(),
-            declared=aws.send,
-            templates=lambda: mirror.settings,
+            declared=ministack.send,
+            templates=lambda: replicator.settings,
         )
         dynamodb = DynamoDB(
-            engine=link.send,
+            engine=pool.send,
             declared=cloudwatch.with_insights,
-            mirror=mirror,
+            replicator=replicator,
             admit=throttling.admit if throttling else admit_all,
             tables=throttling.tables if throttling else None,
         )
         endpoint = Endpoint(
             dynamodb=dynamodb,
-            aws=aws,
-            mirror=mirror,
+            aws=ministack,
+            replicator=replicator,
             throttling=throttling,
-            faults=faults,
+            faults=make_faults(options.heat, throttling),
             cloudwatch=cloudwatch,
         )
-        dynamodb.tables_changed()
+        dynamodb.update_model()
         async with serving(endpoint, listener):
             yield endpoint
-    link.close()
+    pool.close()
 
 
-def _mirror(parts: _Parts) -> TableReplicator:
+def _make_replicator(parts: _Parts) -> TableReplicator:
     config = Config(proxies={}, retries={"mode": "standard", "total_max_attempts": 5})
-    aws = client_settings(f"http://{LOOPBACK}:{parts.aws.port}")
+    ministack = client_settings(f"http://{LOOPBACK}:{parts.ministack.port}")
     engine = client_settings(f"http://{LOOPBACK}:{parts.engine_port}")
     return TableReplicator(
-        boto3.client("dynamodb", config=config, **aws),
-        boto3.client("cloudformation", config=config, **aws),
+        boto3.client("dynamodb", config=config, **ministack),
+        boto3.client("cloudformation", config=config, **ministack),
         boto3.client("dynamodb", config=config, **engine),
     )
 
 
-def _described_by(mirror: TableReplicator) -> Describe:
+def _describer(replicator: TableReplicator) -> Describe:
     async def describe(name: str, _: EndpointCall) -> Description | None:
-        await asyncio.to_thread(mirror.ensure, name)
-        return mirror.described.get(name)
+        await asyncio.to_thread(replicator.ensure, name)
+        return replicator.descriptions.get(name)
 
     return describe
 
 
-async def _first_failure(*jobs: Awaitable[None]) -> None:
-    """Run jobs side by side until one fails, and fail like it."""
+async def _run_until_failure(*jobs: Awaitable[None]) -> None:
+    """Run jobs concurrently until one fails, and raise its error."""
     tasks = [asyncio.ensure_future(job) for job in jobs]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -197,11 +199,11 @@ async def _first_failure(*jobs: Awaitable[None]) -> None:
 
 
 def _once(action: Callable[[], object]) -> Callable[[], None]:
-    """A second signal must not interrupt the stopping that the first one began."""
-    left = [action]
+    """Return a function that acts once, so that a second signal does not interrupt the stop."""
+    pending = [action]
 
     def act() -> None:
-        if left:
-            left.pop()()
+        if pending:
+            pending.pop()()
 
     return act

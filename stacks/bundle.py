@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stacks.interpreters import find_python
 from stacks.lazy_packages import PACKAGES as LAZY_PACKAGES
 from stacks.lazy_packages import defer_imports
 from stacks.pruning import prune
+from toolchain.interpreters import find_python
 
 __all__ = ["WITHOUT_DAX", "WITH_DAX", "Bundle", "BundleError", "BundleTarget", "build_bundle"]
 
@@ -30,7 +30,7 @@ WITH_DAX: Final = "requirements-dax.txt"  # where functions read through DAX: it
 _BUILD_FOLDER: Final = ".build"
 _KEPT: Final = 4  # builds of one kind and target: another synthesis may still read an older one
 _BUILT_FROM_SOURCE: Final = "amazon-dax-client"  # published without wheels; pure Python
-_OWN_SOURCES: Final = ("bundle.py", "interpreters.py", "lazy_packages.py", "pruning.py")
+_OWN_SOURCES: Final = ("bundle.py", "lazy_packages.py", "pruning.py")
 
 
 class BundleError(RuntimeError):

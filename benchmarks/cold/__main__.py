@@ -25,13 +25,9 @@ from rich.table import Table
 from benchmarks.cold.calls import ENVIRONMENT, first_calls
 from benchmarks.cold.tables import LAYOUTS, fill
 from local.cloud import running
-from stacks.interpreters import find_node, find_python
+from toolchain.interpreters import find_python, use_pinned_node
 
-_NODE = find_node()
-if _NODE is not None:
-    os.environ.setdefault("JSII_NODE", str(_NODE))
-
-# Importing stages imports aws_cdk, which starts Node.
+use_pinned_node()  # importing the stages imports aws_cdk, which starts Node
 from stacks.bundle import WITH_DAX, WITHOUT_DAX, BundleTarget, build_bundle  # noqa: E402
 from stacks.config import FUNCTIONS  # noqa: E402
 

@@ -1,13 +1,12 @@
 """Runs MiniStack with its CloudWatch corrected: `python -I emulated.py`, by MiniStack's own Python.
 
-MiniStack evaluates alarms by itself whenever data or an alarm is put, from all metrics of a name whatever their
-dimensions; its CloudFormation refuses metric math; its messages to topics are not in AWS's shape; and it makes
-nothing of the metrics that functions write into their logs. Evaluating elsewhere does not help as long as it also
-does: one datum of any table would turn the alarms of all others, and publish. The ways to stop that from outside
-(keeping all data from it, changing alarms and templates as they pass) would leave its own AWS/Lambda metrics in its
-way, and metric math out. So the functions that are wrong are replaced in its process. Scheduled rules follow the time
-scale of metrics, which LOCAL_TIME_SCALE names. Its version is pinned to the byte; if a function is no longer there,
-this ends with a sentence.
+MiniStack evaluates alarms by itself whenever data or an alarm is put, from all metrics of a name
+whatever their dimensions. Its messages to topics differ from AWS's, and it ignores the metrics that
+functions write into their logs. Evaluating elsewhere does not help as long as MiniStack also does:
+one datum of any table would raise the alarms of all others, and publish. Keeping data from it would
+lose its own AWS/Lambda metrics. So the wrong functions are replaced in its process. Scheduled rules
+follow the time scale of metrics, which LOCAL_TIME_SCALE names. MiniStack's version is pinned to the
+byte; if a function is no longer there, this program ends with an error that says which.
 
 Nothing of this project is imported here: the two environments share no packages.
 """
@@ -22,42 +21,28 @@ from typing import Any
 
 __all__ = ["main"]
 
-_STATED = (
-    "DatapointsToAlarm",
-    "EvaluateLowSampleCountPercentile",
-    "Metrics",
-    "ThresholdMetricId",
-    "TreatMissingData",
-)
-_OF_ONE_METRIC = (
-    "Dimensions",
-    "ExtendedStatistic",
-    "MetricName",
-    "Namespace",
-    "Period",
-    "Statistic",
-    "Unit",
-)
+# Settings for which MiniStack records a default where none is stated; CloudWatch's depends on more.
+_OPTIONAL = ("DatapointsToAlarm", "EvaluateLowSampleCountPercentile", "TreatMissingData")
 _ACTIONS = {
     "ALARM": "AlarmActions",
     "OK": "OKActions",
     "INSUFFICIENT_DATA": "InsufficientDataActions",
 }
-_TAKE = ".TakeMetrics"
+_TAKE_METRICS = ".TakeMetrics"
 
 
 def main() -> None:
     """Correct MiniStack and start it."""
     cloudwatch = _module("services.cloudwatch")
     _replace(cloudwatch, "_evaluate_alarm", lambda _: lambda _alarm: None)
-    _replace(cloudwatch, "_put_metric_alarm", lambda put: _putting(put, cloudwatch))
-    _replace(cloudwatch, "_dispatch_alarm_actions", lambda _: _publishing(cloudwatch))
-    _replace(cloudwatch, "handle_request", lambda handle: _giving_away(handle, cloudwatch))
+    _replace(cloudwatch, "_put_metric_alarm", lambda put: _put_as_stated(put, cloudwatch))
+    _replace(cloudwatch, "_dispatch_alarm_actions", lambda _: _publisher(cloudwatch))
+    _replace(cloudwatch, "handle_request", lambda handle: _with_take_metrics(handle, cloudwatch))
     provisioners = _module("services.cloudformation.provisioners")
-    _replace(provisioners, "_cw_metric_alarm_record", _recording)
-    _hurry(_module("services.eventbridge"), float(os.environ.get("LOCAL_TIME_SCALE", "1")))
+    _replace(provisioners, "_cw_metric_alarm_record", _record_as_stated)
+    _scale_schedules(_module("services.eventbridge"), float(os.environ["LOCAL_TIME_SCALE"]))
     functions = _module("services.lambda_svc")
-    _replace(functions, "_emit_lambda_logs", lambda emit: _reading_logs(emit, cloudwatch))
+    _replace(functions, "_emit_lambda_logs", lambda emit: _with_log_metrics(emit, cloudwatch))
     _module("app").main()
 
 
@@ -65,55 +50,51 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"ministack.{name}")
 
 
-def _replace(module: Any, name: str, made: Callable[[Any], Any]) -> None:
+def _replace(module: Any, name: str, make: Callable[[Any], Any]) -> None:
     if not hasattr(module, name):
         sys.exit(f"This MiniStack has no {module.__name__}.{name}: reinstall it with `make setup`.")
-    setattr(module, name, made(getattr(module, name)))
+    setattr(module, name, make(getattr(module, name)))
 
 
-def _hurry(eventbridge: Any, scale: float) -> None:
+def _scale_schedules(eventbridge: Any, scale: float) -> None:
     parse = "_parse_rate_seconds"
     _replace(eventbridge, parse, lambda usual: lambda text: (usual(text) or 0) / scale or None)
     _replace(eventbridge, "_SCHEDULER_TICK_INTERVAL", lambda usual: usual / scale)
 
 
-def _as_stated(alarm: dict[str, Any], stated: dict[str, Any]) -> None:
-    """Keep in an alarm's record what was stated, and nothing in place of what was not."""
-    for name in _STATED:
-        alarm.pop(name, None)
-        if stated.get(name) is not None:
-            alarm[name] = stated[name]
-    for name in _OF_ONE_METRIC if stated.get("Metrics") else ():
-        alarm.pop(name, None)
+def _record_as_stated(record: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Correct the alarms that CloudFormation records."""
 
-
-def _recording(record: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Let CloudFormation take alarms on metric math and those that are compared with a band."""
-
-    def corrected(name: str, props: dict[str, Any]) -> dict[str, Any]:
-        if not props.get("Metrics"):
-            alarm = record(name, props)
-        else:
-            placeholders = {"Metrics": None, "MetricName": "-", "Namespace": "-"}
-            alarm = record(name, {"Threshold": 0, **props, **placeholders})
-        _as_stated(alarm, props)
+    def corrected(name: str, properties: dict[str, Any]) -> dict[str, Any]:
+        alarm = record(name, properties)
+        _drop_defaults(alarm, properties)
         return alarm
 
     return corrected
 
 
-def _putting(put: Callable[..., Any], cloudwatch: Any) -> Callable[..., Any]:
-    def corrected(params: Any, stated: dict[str, Any], *protocol: bool) -> Any:
-        answer = put(params, stated, *protocol)
+def _put_as_stated(put: Callable[..., Any], cloudwatch: Any) -> Callable[..., Any]:
+    """Correct the alarms that PutMetricAlarm records."""
+
+    def corrected(fields: Any, parameters: dict[str, Any], *protocol: bool) -> Any:
+        answer = put(fields, parameters, *protocol)
         if answer[0] == 200 and any(protocol):
-            _as_stated(cloudwatch._alarms[stated["AlarmName"]], stated)  # noqa: SLF001
+            alarm = cloudwatch._alarms[parameters["AlarmName"]]  # noqa: SLF001
+            _drop_defaults(alarm, parameters)
         return answer
 
     return corrected
 
 
-def _publishing(cloudwatch: Any) -> Callable[..., None]:
-    """Publish a transition to the alarm's topics as CloudWatch does."""
+def _drop_defaults(alarm: dict[str, Any], stated: dict[str, Any]) -> None:
+    for name in _OPTIONAL:
+        alarm.pop(name, None)
+        if stated.get(name) is not None:
+            alarm[name] = stated[name]
+
+
+def _publisher(cloudwatch: Any) -> Callable[..., None]:
+    """Return what publishes a transition to the alarm's topics as CloudWatch does."""
     topics = _module("services.sns")
 
     def publish(alarm: dict[str, Any], old: str, new: str, reason: str) -> None:
@@ -137,7 +118,7 @@ def _message(alarm: dict[str, Any], old: str, new: str, reason: str) -> dict[str
         "NewStateValue": new,
         "NewStateReason": reason,
         "OldStateValue": old,
-        "StateChangeTime": _stamp(time.time()),  # noqa: TID251
+        "StateChangeTime": _timestamp(time.time()),  # noqa: TID251
         **{name: alarm.get(name) or [] for name in _ACTIONS.values()},
         "Trigger": _trigger(alarm),
     }
@@ -145,24 +126,21 @@ def _message(alarm: dict[str, Any], old: str, new: str, reason: str) -> dict[str
 
 def _trigger(alarm: dict[str, Any]) -> dict[str, Any]:
     periods = alarm.get("EvaluationPeriods", 1)
-    common = {
+    return {
+        "MetricName": alarm.get("MetricName"),
+        "Namespace": alarm.get("Namespace"),
+        **_statistic(alarm),
+        "Unit": alarm.get("Unit"),
+        "Dimensions": [
+            {"value": pair["Value"], "name": pair["Name"]} for pair in alarm.get("Dimensions") or []
+        ],
+        "Period": alarm.get("Period", 60),
         "EvaluationPeriods": periods,
         "DatapointsToAlarm": alarm.get("DatapointsToAlarm", periods),
         "ComparisonOperator": alarm.get("ComparisonOperator"),
         "Threshold": alarm.get("Threshold", 0.0),
         "TreatMissingData": alarm.get("TreatMissingData", "missing"),
         "EvaluateLowSampleCountPercentile": alarm.get("EvaluateLowSampleCountPercentile", ""),
-    }
-    if alarm.get("Metrics"):
-        return {"Metrics": [_lower_dimensions(entry) for entry in alarm["Metrics"]], **common}
-    return {
-        "MetricName": alarm.get("MetricName"),
-        "Namespace": alarm.get("Namespace"),
-        **_statistic(alarm),
-        "Unit": alarm.get("Unit"),
-        "Dimensions": _lowered(alarm.get("Dimensions") or []),
-        "Period": alarm.get("Period", 60),
-        **common,
     }
 
 
@@ -173,30 +151,18 @@ def _statistic(alarm: dict[str, Any]) -> dict[str, str]:
     return {"StatisticType": "Statistic", "Statistic": str(alarm.get("Statistic")).upper()}
 
 
-def _lower_dimensions(entry: dict[str, Any]) -> dict[str, Any]:
-    if not entry.get("MetricStat"):
-        return entry
-    stat = entry["MetricStat"]
-    metric = {**stat["Metric"], "Dimensions": _lowered(stat["Metric"].get("Dimensions") or [])}
-    return {**entry, "MetricStat": {**stat, "Metric": metric}}
-
-
-def _lowered(dimensions: list[dict[str, str]]) -> list[dict[str, str]]:
-    return [{"value": pair["Value"], "name": pair["Name"]} for pair in dimensions]
-
-
-def _stamp(wall: float) -> str:
+def _timestamp(wall: float) -> str:
     milliseconds = int(wall % 1 * 1000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(wall))}.{milliseconds:03d}+0000"
 
 
-def _giving_away(handle: Callable[..., Any], cloudwatch: Any) -> Callable[..., Any]:
-    """Add an operation that hands over all metrics that were recorded, and forgets them."""
+def _with_take_metrics(handle: Callable[..., Any], cloudwatch: Any) -> Callable[..., Any]:
+    """Add an operation that returns all recorded metrics and deletes them."""
 
     async def handle_request(
         method: str, path: str, headers: dict[str, str], body: bytes, query: Any
     ) -> Any:
-        if not headers.get("x-amz-target", "").endswith(_TAKE):
+        if not headers.get("x-amz-target", "").endswith(_TAKE_METRICS):
             return await handle(method, path, headers, body, query)
         taken = [
             {
@@ -214,7 +180,7 @@ def _giving_away(handle: Callable[..., Any], cloudwatch: Any) -> Callable[..., A
     return handle_request
 
 
-def _reading_logs(emit: Callable[..., None], cloudwatch: Any) -> Callable[..., None]:
+def _with_log_metrics(emit: Callable[..., None], cloudwatch: Any) -> Callable[..., None]:
     """Record the metrics that a function's log lines hold in the embedded metric format."""
 
     def emit_logs(func: Any, request: str, text: str, *more: Any, **named: Any) -> None:
@@ -222,14 +188,14 @@ def _reading_logs(emit: Callable[..., None], cloudwatch: Any) -> Callable[..., N
         for line in (text or "").splitlines():
             if '"_aws"' in line:
                 try:
-                    _record(json.loads(line), cloudwatch)
+                    _record_metrics(json.loads(line), cloudwatch)
                 except (AttributeError, LookupError, TypeError, ValueError):
-                    continue  # a line that only looks like it
+                    continue  # not the embedded metric format
 
     return emit_logs
 
 
-def _record(document: dict[str, Any], cloudwatch: Any) -> None:
+def _record_metrics(document: dict[str, Any], cloudwatch: Any) -> None:
     at = document["_aws"]["Timestamp"] / 1000
     for directive in document["_aws"]["CloudWatchMetrics"]:
         for names in directive.get("Dimensions") or [[]]:

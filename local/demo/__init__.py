@@ -1,1 +1,1 @@
-"""The main job, as a new user would do it: real flights in, ordered pages out, compared with the file."""
+"""The demo: load real flights, read them back in order, compare them with their file."""

@@ -1,7 +1,11 @@
-"""What the demo shows: headings, tables, and progress as bars on a terminal, as plain lines elsewhere."""
+"""The demo's output: headings, tables, progress, a chart of a load, and times of requests."""
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 from rich.console import Console
 from rich.progress import (
@@ -15,14 +19,17 @@ from rich.progress import (
 from rich.table import Table
 
 from local.demo.client import ClientEvent
+from local.demo.load import LoadSample, ReportProgress, ShardCounts
 
-__all__ = ["Display"]
+__all__ = ["Display", "RequestTimings", "chart", "percentile"]
 
-_LINES = 10  # of progress, where there is no terminal
+_PROGRESS_LINES: Final = 10  # where there is no terminal
+_MAX_CHART_LINES: Final = 40
+_BAR_COLUMNS: Final = 20  # of the longest bar
 
 
 class Display:
-    """Writes to a console; numbers its headings."""
+    """Writes to a console, and numbers its headings."""
 
     def __init__(self, console: Console) -> None:
         """Take the console."""
@@ -30,13 +37,13 @@ class Display:
         self._headings = 0
 
     def heading(self, title: str, *explanation: str) -> None:
-        """Start a step: what it is, and a few lines on what it does."""
+        """Print the heading of a step, and lines that explain it."""
         self._headings += 1
         self._console.print(f"\n[bold]{self._headings}. {title}[/]", highlight=False)
         for line in explanation:
-            self.say(line)
+            self.print(line)
 
-    def say(self, text: str) -> None:
+    def print(self, text: str) -> None:
         """Print a line as it is."""
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
@@ -65,29 +72,121 @@ class Display:
         self._console.print(table, highlight=False)
 
     @contextmanager
-    def progress(self, title: str, total: int) -> Generator[Callable[[int], None]]:
-        """Show progress while the block runs; yields what is to be told how many more are done."""
+    def progress(self, title: str, total: int) -> Generator[ReportProgress]:
+        """Show progress while the block runs: a bar on a terminal, else plain lines.
+
+        Yields the function to call with how many more are done.
+        """
         if self._console.is_terminal:
-            with self._bar() as bar:
+            with self._make_bar() as bar:
                 task = bar.add_task(title, total=total)
                 yield lambda more: bar.advance(task, more)
         else:
-            yield self._lines(title, total)
+            yield self._make_line_printer(title, total)
 
-    def _bar(self) -> Progress:
+    def _make_bar(self) -> Progress:
         columns = (
             TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
             MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True),
         )  # fmt: skip
         return Progress(*columns, console=self._console)
 
-    def _lines(self, title: str, total: int) -> Callable[[int], None]:
+    def _make_line_printer(self, title: str, total: int) -> Callable[[int], None]:
         done = 0
 
-        def tell(more: int) -> None:
+        def report(more: int) -> None:
             nonlocal done
-            before, done = done * _LINES // total, done + more
-            if done * _LINES // total > before:
-                self.say(f"  {title}: {done:,} of {total:,}")
+            before, done = done * _PROGRESS_LINES // total, done + more
+            if done * _PROGRESS_LINES // total > before:
+                self.print(f"  {title}: {done:,} of {total:,}")
 
-        return tell
+        return report
+
+
+class RequestTimings:
+    """Seconds that requests took, by HTTP method."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._seconds: dict[str, list[float]] = defaultdict(list)
+
+    def observe(self, method: str, seconds: float) -> None:
+        """Add a request."""
+        self._seconds[method].append(seconds)
+
+    def of(self, method: str) -> Sequence[float]:
+        """Return the seconds of a method's requests."""
+        return self._seconds[method]
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return the least value that `percent` % of the values do not exceed; NaN of none."""
+    if not values:
+        return math.nan
+    return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
+
+
+class _ChartRow(NamedTuple):
+    """Rates a second up to a time, and the layouts at that time."""
+
+    at: float
+    accepted: float
+    throttled: float
+    layouts: Sequence[ShardCounts]
+
+
+def chart(samples: Sequence[LoadSample]) -> list[str]:
+    """Draw a load in plain characters: a line a second or so, bars for rates, shards beside them.
+
+    Both rates have the same scale. Many samples are drawn as averages over a few each; fewer than
+    two make no chart. Lines have at most 100 columns for up to 4 series.
+    """
+    rows = [_chart_row(before, after) for before, after in pairwise(_thin_out(samples))]
+    if not rows:
+        return []
+    max_rate = max(max(row.accepted, row.throttled) for row in rows) or 1.0
+    return [
+        *_chart_head(list(samples[-1].layouts)),
+        *(_chart_line(row, max_rate) for row in rows),
+    ]
+
+
+def _thin_out(samples: Sequence[LoadSample]) -> Sequence[LoadSample]:
+    """Return every n-th sample, always with the first and the last."""
+    step = max(1, math.ceil((len(samples) - 1) / _MAX_CHART_LINES))
+    return [*samples[:1], *samples[:0:-step][::-1]]
+
+
+def _chart_row(before: LoadSample, after: LoadSample) -> _ChartRow:
+    seconds = max(after.at - before.at, 1e-3)
+    return _ChartRow(
+        after.at,
+        (after.written - before.written) / seconds,
+        (after.throttled - before.throttled) / seconds,
+        list(after.layouts.values()),
+    )
+
+
+def _chart_head(series: Sequence[str]) -> list[str]:
+    columns = "".join(f"  {name:>9}" for name in series)
+    return [
+        f"{'':5}  {'':6}{'':{_BAR_COLUMNS}}  {'':6}{'':{_BAR_COLUMNS}}  shards (index shards)",
+        f"{'s':>5}  {'accepted/s':{_BAR_COLUMNS + 6}}  {'throttled/s':{_BAR_COLUMNS + 6}}{columns}",
+    ]
+
+
+def _chart_line(row: _ChartRow, max_rate: float) -> str:
+    accepted = _bar(row.accepted, max_rate, "#")
+    throttled = _bar(row.throttled, max_rate, "x")
+    return f"{row.at:5.0f}  {accepted}  {throttled}" + "".join(map(_shard_cell, row.layouts))
+
+
+def _bar(rate: float, max_rate: float, character: str) -> str:
+    """Return a rate and its bar, of at least one character if the rate is above zero."""
+    length = min(_BAR_COLUMNS, math.ceil(rate / max_rate * _BAR_COLUMNS)) if rate > 0 else 0
+    return f"{rate:5,.0f} {character * length:{_BAR_COLUMNS}}"
+
+
+def _shard_cell(counts: ShardCounts) -> str:
+    text = f"{counts.shards} ({counts.index_shards})" if counts.shards else "-"
+    return f"  {text:>9}"

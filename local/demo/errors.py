@@ -1,7 +1,7 @@
-"""What can go wrong in the demo."""
+"""The error of the demo."""
 
 __all__ = ["DemoError"]
 
 
 class DemoError(Exception):
-    """The demo cannot go on, or found something wrong; the message is a sentence for people."""
+    """The demo cannot go on, or found a difference. The message is for a person."""

@@ -1,4 +1,4 @@
-"""The flights of the demo: read from a Parquet file, as events, and as the sequences to be read back."""
+"""The flights of the demo, read from a Parquet file: as events, and as the series they form."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -18,16 +18,16 @@ __all__ = ["FLIGHTS_FILE", "Flight", "Flights", "event_batches", "read_flights"]
 
 FLIGHTS_FILE: Final = ROOT / "node_modules" / "vega-datasets" / "data" / "flights-3m.parquet"
 
-_ORDER: Final[Sequence[tuple[str, Literal["ascending"]]]] = (
+_SORT_KEYS: Final[Sequence[tuple[str, Literal["ascending"]]]] = (
     ("code", "ascending"),
     ("date", "ascending"),
     ("row", "ascending"),
 )
-_DECODED: Final = 10_000  # rows that are Python objects at a time
+_MAX_DECODED: Final = 10_000  # rows that are Python objects at a time
 
 
 class Flight(NamedTuple):
-    """A row of the file. `date` is the departure in UTC, `delay` in minutes, `distance` in miles."""
+    """A row of the file: `date` is the departure in UTC, `delay` minutes, `distance` miles."""
 
     row: int
     date: datetime
@@ -51,20 +51,20 @@ class Flight(NamedTuple):
 
 
 def event_batches(path: Path, count: int, size: int) -> Iterator[list[ClientEvent]]:
-    """Yield the first `count` flights of a file as events, `size` at a time, in the file's order."""
+    """Yield a file's first `count` flights as events, in lists of `size`, in the file's order."""
     flights = (flight for batch in _batches(path, count) for flight in _decode(batch))
     while events := [flight.event() for flight in islice(flights, size)]:
         yield events
 
 
 class Flights:
-    """Flights in order of origin, time and row: what each origin's series has to hold.
+    """Flights in order of origin, time and row: the expected content of each origin's series.
 
-    Held in columns of narrow types, about 22 bytes a flight, and decoded a piece at a time.
+    They are kept in columns of narrow types, about 22 bytes a flight, and decoded piecewise.
     """
 
     def __init__(self, table: pa.Table, spans: Mapping[str, tuple[int, int]]) -> None:
-        """Take the sorted flights, and where in them each origin's begin and end."""
+        """Take the sorted flights, and where each origin's flights begin and end."""
         self._table = table
         self._spans = spans
 
@@ -76,16 +76,16 @@ class Flights:
         return sorted(self._spans, key=self.count, reverse=True)
 
     def count(self, origin: str) -> int:
-        """Return how many flights leave an origin."""
+        """Return the number of an origin's flights."""
         begin, end = self._spans[origin]
         return end - begin
 
     def of(self, origin: str, *, latest_first: bool = False) -> Iterator[Flight]:
         """Yield an origin's flights in order of time and row, or in reverse."""
         begin, end = self._spans[origin]
-        starts = range(begin, end, _DECODED)
+        starts = range(begin, end, _MAX_DECODED)
         for start in reversed(starts) if latest_first else starts:
-            piece = _decode(self._table.slice(start, min(_DECODED, end - start)))
+            piece = _decode(self._table.slice(start, min(_MAX_DECODED, end - start)))
             yield from reversed(piece) if latest_first else piece
 
 
@@ -98,26 +98,26 @@ def read_flights(path: Path, count: int) -> Flights:
     table = pa.Table.from_batches(list(_batches(path, count))).unify_dictionaries()
     origins = cast("pa.DictionaryArray[Any, Any]", table.column("origin").combine_chunks())
     table = table.append_column("code", origins.indices)
-    table = table.take(pc.sort_indices(table, sort_keys=_ORDER))
+    table = table.take(pc.sort_indices(table, sort_keys=_SORT_KEYS))
     return Flights(table.drop_columns("code"), _spans(table.column("code"), origins.dictionary))
 
 
 def _spans(codes: Any, names: Any) -> dict[str, tuple[int, int]]:
-    """Return where each name's rows begin and end, given the codes of the rows in their order."""
+    """Return where each name's rows begin and end, from the codes of the sorted rows."""
     runs = pc.value_counts(codes)
     ends = list(accumulate(runs.field("counts").to_pylist()))
-    found = (names[code].as_py() for code in runs.field("values").to_pylist())
-    return dict(zip(found, pairwise([0, *ends]), strict=True))
+    origins = (names[code].as_py() for code in runs.field("values").to_pylist())
+    return dict(zip(origins, pairwise([0, *ends]), strict=True))
 
 
 def _batches(path: Path, count: int) -> Iterator[pa.RecordBatch]:
     """Yield the first `count` rows of a file in narrow types, with their numbers."""
     file = _open(path, count)
     row = 0
-    for batch in file.iter_batches(batch_size=_DECODED):
-        kept = batch.slice(0, count - row)
-        yield _narrow(kept, row)
-        row += kept.num_rows
+    for batch in file.iter_batches(batch_size=_MAX_DECODED):
+        rows = batch.slice(0, count - row)
+        yield _narrow(rows, row)
+        row += rows.num_rows
         if row == count:
             return
 
@@ -126,9 +126,9 @@ def _open(path: Path, count: int) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(path, read_dictionary=["origin", "destination"])
     except FileNotFoundError as error:
-        raise DemoError(f"The flights are missing ({path}): run `make setup`.") from error
+        raise DemoError(f"The file of flights is missing ({path}). Run `make setup`.") from error
     if not 1 <= count <= file.metadata.num_rows:
-        raise DemoError(f"FLIGHTS: {count:,} asked for; choose 1 to {file.metadata.num_rows:,}.")
+        raise DemoError(f"FLIGHTS: choose 1 to {file.metadata.num_rows:,}, not {count:,}.")
     return file
 
 

@@ -1,4 +1,4 @@
-"""Alarms from CloudFormation follow the load on their own table or index, and tell their topics once."""
+"""Alarms from CloudFormation follow the load on their own table or index and publish once."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The local cloud's CloudWatch through boto3: metrics, insights, alarms that functions and users feed."""
+"""The local cloud's CloudWatch through boto3: metrics, insights and alarms."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -139,17 +139,20 @@ def test_throttled_writes_show_in_metrics_and_insights(
     assert report["AggregateValue"] == throttled
 
 
-def test_metric_data_answer_expressions(cloudwatch: "CloudWatchClient") -> None:
+def test_metric_data_come_by_query_and_metric_math_is_refused(
+    cloudwatch: "CloudWatchClient",
+) -> None:
     cloudwatch.put_metric_data(Namespace="Math", MetricData=[{"MetricName": "A", "Value": 4}])
     metric: Any = {"Namespace": "Math", "MetricName": "A"}
-    found = cloudwatch.get_metric_data(
-        MetricDataQueries=[
-            {"Id": "m", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "p50"}},
-            {"Id": "e", "Expression": "SUM(METRICS()) / 2"},
-        ],
-        **lately(),
-    )
-    assert [each["Values"] for each in found["MetricDataResults"]] == [[4], [2]]
+    query: Any = {"Id": "m", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "p50"}}
+    found = cloudwatch.get_metric_data(MetricDataQueries=[query], **lately())
+    assert [each["Values"] for each in found["MetricDataResults"]] == [[4]]
+    expression: Any = {"Id": "e", "Expression": "m / 2"}
+    with pytest.raises(ClientError, match=r"ValidationError.*does not support metric math"):
+        cloudwatch.get_metric_data(MetricDataQueries=[query, expression], **lately())
+    with pytest.raises(ClientError, match=r"ValidationError.*does not support metric math"):
+        cloudwatch.put_metric_alarm(**alarm("half", Metrics=[query, expression]))
+    assert cloudwatch.describe_alarms(AlarmNames=["half"])["MetricAlarms"] == []
 
 
 def alarm(name: str, **more: Any) -> dict[str, Any]:
@@ -188,30 +191,13 @@ def test_metrics_of_functions_and_of_their_logs_turn_alarms(
         "Dimensions": [{"Name": "FunctionName", "Value": "f"}],
     }
     cloudwatch.put_metric_alarm(**alarm("errors", **of_function, Statistic="Sum", Period=60))
-    rate = [
-        {"Id": "rate", "Expression": "errors / calls"},
-        {"Id": "errors", "MetricStat": {"Metric": of_function, "Period": 60, "Stat": "Sum"}, "ReturnData": False},
-        {
-            "Id": "calls",
-            "MetricStat": {
-                "Metric": of_function | {"MetricName": "Invocations"}, "Period": 60, "Stat": "Sum",
-            },
-            "ReturnData": False,
-        },
-    ]  # fmt: skip
-    cloudwatch.put_metric_alarm(**alarm("error-rate", Metrics=rate))
-    for name in ("errors", "error-rate"):
-        until(lambda: state(cloudwatch, name), lambda found: bool(found == "OK"))  # noqa: B023
+    until(lambda: state(cloudwatch, "errors"), lambda found: bool(found == "OK"))
 
     at = int(datetime.now(UTC).timestamp() * 1000)  # noqa: TID251  # what the cloud's clock shows
     call = json.dumps({"at": at, "fail": True})
     assert functions.invoke(FunctionName="f", Payload=call)["FunctionError"]
-    for name in ("errors", "error-rate"):
-        until(lambda: state(cloudwatch, name), lambda found: bool(found == "ALARM"))  # noqa: B023
+    until(lambda: state(cloudwatch, "errors"), lambda found: bool(found == "ALARM"))
     assert total(cloudwatch, "Spillway", "Accepted", service="ingest") == 25
-    (kept,) = cloudwatch.describe_alarms(AlarmNames=["error-rate"])["MetricAlarms"]
-    assert [each["Id"] for each in kept["Metrics"]] == ["rate", "errors", "calls"]
-    assert kept.get("MetricName") is None
 
 
 def test_an_alarm_that_is_put_again_keeps_its_state_until_it_is_evaluated(

@@ -7,7 +7,7 @@ import pytest
 
 from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
 from dynamoheat import ThroughputSettings as Limits
-from local.cloudwatch.store import Metric, MetricStore, MetricTime, PeriodGrid
+from local.cloudwatch.metric_store import Metric, MetricStore, MetricTime, PeriodGrid
 from local.cloudwatch.throughput import NAMESPACE, ThroughputMetrics
 
 TABLE = {"TableName": "T"}

@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from local.demo.client import Client, ClientEvent
-from local.demo.retries import Retries
-from local.demo.transport import Answer
+from local.demo.client import ApiAnswer, Client, ClientEvent, Retries
 
 __all__ = ["Played", "Request", "accept", "client_of", "event", "reject"]
 
@@ -22,13 +20,13 @@ class Request(NamedTuple):
 class Played:
     """Answers requests from a list; time passes only in sleeps."""
 
-    answers: list[Answer]
+    answers: list[ApiAnswer]
     requests: list[Request] = field(default_factory=list)
     naps: list[float] = field(default_factory=list)
 
     async def send(
         self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
-    ) -> Answer:
+    ) -> ApiAnswer:
         self.requests.append(Request(method, path, query or {}, body))
         return self.answers.pop(0)
 
@@ -40,9 +38,9 @@ class Played:
         return [[each["id"] for each in request.body["events"]] for request in self.requests]
 
 
-def client_of(played: Played, *, patience: float = 60.0, random: float = 0.0) -> Client:
+def client_of(played: Played, *, timeout_seconds: float = 60.0, random: float = 0.0) -> Client:
     retries = Retries(
-        patience=patience,
+        timeout_seconds=timeout_seconds,
         clock=lambda: sum(played.naps),
         sleep=played.sleep,
         random=lambda: random,
@@ -59,15 +57,15 @@ def event(event_id: str, minute: int = 0) -> ClientEvent:
     }
 
 
-def accept(count: int) -> Answer:
-    return Answer(200, {"accepted": count, "rejected": []})
+def accept(count: int) -> ApiAnswer:
+    return ApiAnswer(200, {"accepted": count, "rejected": []})
 
 
 def reject(
     status: int, rejections: Sequence[tuple[int, str, bool]], retry_after: float | None = None
-) -> Answer:
+) -> ApiAnswer:
     rejected = [
         {"index": index, "code": code, "message": f"events[{index}]", "retryable": retryable}
         for index, code, retryable in rejections
     ]
-    return Answer(status, {"accepted": 0, "rejected": rejected}, retry_after)
+    return ApiAnswer(status, {"accepted": 0, "rejected": rejected}, retry_after)

@@ -10,20 +10,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from local.demo.client import Client
+from local.demo.client import ApiAnswer, Client, Retries
 from local.demo.display import Display
 from local.demo.errors import DemoError
 from local.demo.flights import FLIGHTS_FILE, read_flights
-from local.demo.hot_keys import AIRPORTS, SMALL, HotKeys, Size
-from local.demo.load import load
-from local.demo.pace import Pace
-from local.demo.retries import Retries
-from local.demo.transport import Answer
+from local.demo.hot_keys import AIRPORTS, SMALL_PARTITIONS, HotKeyStep, LoadSize
+from local.demo.load import LoadMonitor, RequestPacer, ShardCounts, load_batches
 from local.demo.verify import MismatchError
-from local.demo.watch import LoadWatch, MetricCounts
 
 FLIGHTS = 3_000
-SIZE = Size(flights=40, request_events=20, at_once=2, events_a_second=1_000.0)
+SIZE = LoadSize(flights=40, request_events=20, concurrency=2, events_a_second=1_000.0)
 
 
 def keep(events: list[Any]) -> list[Any]:
@@ -32,7 +28,7 @@ def keep(events: list[Any]) -> list[Any]:
 
 @dataclass
 class Service:
-    """Takes every other request at once, throttles the rest; a series doubles its shards whenever it throttles."""
+    """Takes every other request and throttles the rest; a throttled series doubles its shards."""
 
     kept: Callable[[list[Any]], list[Any]] = keep
     heat_status: int = 200
@@ -48,10 +44,10 @@ class Service:
 
     async def send(
         self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Any = None
-    ) -> Answer:
+    ) -> ApiAnswer:
         await asyncio.sleep(0)
         if path == "/heat":
-            return Answer(self.heat_status, {"tables": {"events": self.heat()}})
+            return ApiAnswer(self.heat_status, {"tables": {"events": self.heat()}})
         if method == "POST":
             return self.write(body["events"])
         series = (query or {})["series"]
@@ -66,7 +62,7 @@ class Service:
         }
         return {"consumed": {"write": written}, "throttled": table, "indexes": {"i": index}}
 
-    def write(self, events: list[Any]) -> Answer:
+    def write(self, events: list[Any]) -> ApiAnswer:
         self.posts.append(self.now)
         series = {each["series"] for each in events}
         for name in series:
@@ -75,14 +71,14 @@ class Service:
             self.throttled += len(events)
             for name in series:
                 self.shards[name].append(2 * self.shards[name][-1])
-            return Answer(429, {"error": {"code": "throttled", "message": "later"}})
+            return ApiAnswer(429, {"error": {"code": "throttled", "message": "later"}})
         for each in self.kept(events):
             self.stored.setdefault(each["series"], []).append(each)
-        return Answer(200, {"accepted": len(events), "rejected": []})
+        return ApiAnswer(200, {"accepted": len(events), "rejected": []})
 
-    def layout(self, series: str) -> Answer:
+    def layout(self, series: str) -> ApiAnswer:
         if series not in self.shards:
-            return Answer(404, {"error": {"code": "unknown_series", "message": "none"}})
+            return ApiAnswer(404, {"error": {"code": "unknown_series", "message": "none"}})
         counts = self.shards[series]
         epochs = [
             {
@@ -94,13 +90,13 @@ class Service:
             }
             for number, count in enumerate(counts, 1)
         ]
-        return Answer(
+        return ApiAnswer(
             200, {"number_of_shards": counts[-1], "index_shards": 1, "epochs": epochs}
         )  # fmt: skip
 
-    def page(self, series: str) -> Answer:
+    def page(self, series: str) -> ApiAnswer:
         events = sorted(self.stored.get(series, []), key=lambda each: (each["time"], each["id"]))
-        return Answer(200, {"events": events, "cursor": None})
+        return ApiAnswer(200, {"events": events, "cursor": None})
 
 
 def client_of(service: Service) -> Client:
@@ -110,7 +106,7 @@ def client_of(service: Service) -> Client:
 
 def show(service: Service, flights: int = FLIGHTS) -> tuple[int, str]:
     output = io.StringIO()
-    step = HotKeys(
+    step = HotKeyStep(
         client=client_of(service),
         endpoint=service.send,
         table="events",
@@ -121,7 +117,7 @@ def show(service: Service, flights: int = FLIGHTS) -> tuple[int, str]:
         size=SIZE,
         period=0.0,
     )
-    return asyncio.run(step.show()), output.getvalue()
+    return asyncio.run(step.run()), output.getvalue()
 
 
 def test_the_step_ends_with_every_event_compared_and_every_epoch_printed() -> None:
@@ -175,11 +171,11 @@ def test_flights_of_other_airports_only_leave_nothing_to_load() -> None:
 
 
 def test_the_small_partitions_are_limits_that_a_cloud_understands() -> None:
-    SMALL.validate()
-    assert SMALL.to_parameters().partition_wcu == 50
+    SMALL_PARTITIONS.validate()
+    assert SMALL_PARTITIONS.to_parameters().partition_wcu == 50
 
 
-def watch(service: Service, **changes: Any) -> LoadWatch:
+def watch(service: Service, **changes: Any) -> LoadMonitor:
     given: dict[str, Any] = {
         "endpoint": service.send,
         "client": client_of(service),
@@ -188,7 +184,7 @@ def watch(service: Service, **changes: Any) -> LoadWatch:
         "clock": lambda: service.now,
         "period": 0.0,
     }
-    return LoadWatch(**(given | changes))
+    return LoadMonitor(**(given | changes))
 
 
 def test_a_watch_sees_layouts_and_counters_before_and_after_the_work() -> None:
@@ -200,7 +196,7 @@ def test_a_watch_sees_layouts_and_counters_before_and_after_the_work() -> None:
         service.stored["ORD"] = [{}] * 30
         service.throttled = 4
 
-    samples = asyncio.run(watch(service).during(work))
+    samples = asyncio.run(watch(service).sample_during(work))
     first, last = samples[0], samples[-1]
     assert (first.at, first.written, first.throttled) == (0.0, 0, 1)
     assert (last.at, last.written, last.throttled) == (
@@ -209,8 +205,8 @@ def test_a_watch_sees_layouts_and_counters_before_and_after_the_work() -> None:
         5,
     )  # reads that throttle don't count
     assert (first.layouts, last.layouts) == (
-        {"ORD": MetricCounts(0, 0)},
-        {"ORD": MetricCounts(8, 1)},
+        {"ORD": ShardCounts(0, 0)},
+        {"ORD": ShardCounts(8, 1)},
     )
 
 
@@ -218,7 +214,7 @@ def test_a_table_that_nobody_has_used_has_neither_writes_nor_throttles() -> None
     async def work() -> None:
         pass
 
-    samples = asyncio.run(watch(Service(), table="other").during(work))
+    samples = asyncio.run(watch(Service(), table="other").sample_during(work))
     assert {(each.written, each.throttled) for each in samples} == {(0, 0)}
 
 
@@ -227,7 +223,7 @@ def test_work_that_fails_is_not_hidden_by_the_watch() -> None:
         raise DemoError("refused")
 
     with pytest.raises(DemoError, match="refused"):
-        asyncio.run(watch(Service()).during(work))
+        asyncio.run(watch(Service()).sample_during(work))
 
 
 def test_a_watch_that_fails_ends_the_work() -> None:
@@ -242,7 +238,7 @@ def test_a_watch_that_fails_ends_the_work() -> None:
             ended.append(True)
 
     with pytest.raises(DemoError):
-        asyncio.run(watch(service).during(work))
+        asyncio.run(watch(service).sample_during(work))
     assert ended == [True]
 
 
@@ -251,10 +247,10 @@ def test_a_pace_keeps_its_distance_and_makes_up_for_nothing() -> None:
     turns: list[float] = []
 
     async def take() -> None:
-        pace = Pace(2.0, lambda: service.now, service.sleep)
+        pacer = RequestPacer(2.0, lambda: service.now, service.sleep)
         for late in (0.0, 0.0, 5.0, 0.0):
             service.now += late
-            await pace.turn()
+            await pacer.wait()
             turns.append(service.now)
 
     asyncio.run(take())
@@ -270,5 +266,13 @@ def test_every_request_waits_for_its_turn() -> None:
     events = [each.event() for each in islice(read_flights(FLIGHTS_FILE, FLIGHTS).of("ORD"), 3)]
     batches = [[each] for each in events]
     client = client_of(Service())
-    asyncio.run(load(client, batches, at_once=1, stored=lambda _: seen.append("stored"), turn=turn))
+    asyncio.run(
+        load_batches(
+            client,
+            batches,
+            concurrency=1,
+            on_stored=lambda _: seen.append("stored"),
+            wait_to_start=turn,
+        )
+    )
     assert seen == ["turn", "stored"] * 3

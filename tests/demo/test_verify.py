@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.demo.client import ClientEvent
+from local.demo.client import ApiAnswer, ClientEvent
 from local.demo.flights import FLIGHTS_FILE, read_flights
-from local.demo.load import load
-from local.demo.transport import Answer
+from local.demo.load import load_batches
 from local.demo.verify import MismatchError, compare, verify
 from tests.demo.answers import Played, accept, client_of, event, reject
 
@@ -65,12 +64,12 @@ def test_a_mismatch_says_which_series_what_was_expected_and_what_was_found() -> 
 def test_every_series_is_compared_and_its_flights_counted() -> None:
     flights = read_flights(FLIGHTS_FILE, 40)
     busiest_first = [
-        Answer(200, {"events": [each.event() for each in flights.of(origin)], "cursor": None})
+        ApiAnswer(200, {"events": [each.event() for each in flights.of(origin)], "cursor": None})
         for origin in flights.origins()
     ]
     told: list[int] = []
     played = Played(busiest_first)
-    verified = asyncio.run(verify(client_of(played), flights, at_once=1, same=told.append))
+    verified = asyncio.run(verify(client_of(played), flights, concurrency=1, on_equal=told.append))
     assert verified == sum(told) == 40
     assert [each.query["series"] for each in played.requests] == flights.origins()
 
@@ -80,6 +79,8 @@ def test_a_load_ends_with_the_first_event_that_is_refused() -> None:
     stored: list[int] = []
     batches = [[EXPECTED[0]], [EXPECTED[1]], [EXPECTED[2]]]
     with pytest.raises(Exception, match="too_late"):
-        asyncio.run(load(client_of(played), batches, at_once=1, stored=stored.append))
+        asyncio.run(
+            load_batches(client_of(played), batches, concurrency=1, on_stored=stored.append)
+        )
     assert stored == [1]
     assert len(played.requests) == 2

@@ -11,9 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 
-from local.demo.client import Client
-from local.demo.retries import Retries
-from local.demo.transport import Transport
+from local.demo.client import Client, Retries, Transport
 
 __all__ = ["Response", "connected", "request", "with_client"]
 

@@ -9,7 +9,7 @@ import pytest
 from local.cloud import Cloud
 from local.demo.client import Client, ClientEvent
 from local.demo.flights import FLIGHTS_FILE, event_batches
-from local.demo.workers import share
+from local.demo.load import run_concurrently
 from tests.e2e.calls import with_client
 
 pytestmark = [pytest.mark.cloud, pytest.mark.xdist_group("deployed")]
@@ -34,7 +34,7 @@ class Load:
     async def run(self) -> None:
         killer = asyncio.create_task(self.kill())
         batches = (renamed(batch) for batch in event_batches(FLIGHTS_FILE, COUNT, 500))
-        await share(batches, self.write, workers=2)
+        await run_concurrently(batches, self.write, workers=2)
         killer.cancel()
 
     async def write(self, batch: list[ClientEvent]) -> None:
@@ -57,7 +57,9 @@ class Load:
             async for page in self.client.pages(series):
                 events.extend(page)
 
-        await share(sorted({event["series"] for event in self.accepted}), read, workers=2)
+        await run_concurrently(
+            sorted({event["series"] for event in self.accepted}), read, workers=2
+        )
         return events
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from local.demo.client import Client, ClientEvent, Order, Source
 from local.demo.flights import FLIGHTS_FILE, event_batches, read_flights
-from local.demo.load import load
+from local.demo.load import load_batches, run_concurrently
 from local.demo.verify import compare
-from local.demo.workers import share
 from spillway import keys
 from tests.e2e.calls import request, with_client
 
@@ -66,7 +65,9 @@ def counts(dynamodb: "DynamoDBClient") -> Counter[str]:
 @pytest.fixture(scope="module")
 def stored(url: str, dynamodb: "DynamoDBClient") -> Stored:
     def load_all(size: int) -> None:
-        with_client(url, lambda client: load(client, batches(size), at_once=2, stored=ignore))
+        with_client(
+            url, lambda client: load_batches(client, batches(size), concurrency=2, on_stored=ignore)
+        )
 
     load_all(1_000)
     first = counts(dynamodb)
@@ -107,7 +108,7 @@ def check(url: str, stored: Stored, series: list[str], how: Reading) -> None:
         ordered = expected if how.order == "asc" else expected[::-1]
         await compare(name, ordered, bounded(pages, how.limit), ignore)
 
-    with_client(url, lambda client: share(series, partial(one, client), workers=2))
+    with_client(url, lambda client: run_concurrently(series, partial(one, client), workers=2))
 
 
 def test_every_event_is_stored_once(stored: Stored) -> None:

@@ -13,17 +13,17 @@ from rich.console import Console
 
 from dynamoheat.serve.options import HeatOptions
 from local.cloud import Cloud, running
+from local.demo.client import Transport
 from local.demo.display import Display
 from local.demo.flights import FLIGHTS_FILE, Flights, read_flights
-from local.demo.hot_keys import AIRPORTS, HotKeys, Size, events_table
-from local.demo.transport import Transport
+from local.demo.hot_keys import AIRPORTS, HotKeyStep, LoadSize, events_table
 from local.demo.verify import compare
 from tests.e2e.calls import connected, request
 
 pytestmark = [pytest.mark.cloud, pytest.mark.xdist_group("deployed")]
 
 EACH = 400  # flights of an airport: eight seconds of what its one partition takes
-SIZE = Size(flights=EACH, request_events=100, at_once=4, events_a_second=1_000.0)
+SIZE = LoadSize(flights=EACH, request_events=100, concurrency=4, events_a_second=1_000.0)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def flights() -> Flights:
 async def run_step(cloud: Cloud, flights: Flights, output: io.StringIO) -> int:
     async with aiohttp.ClientSession() as session, connected(cloud.api_url) as client:
         endpoint = Transport(session, cloud.endpoint_url, perf_counter, lambda *_: None)
-        step = HotKeys(
+        step = HotKeyStep(
             client=client,
             endpoint=endpoint.send,
             table=events_table(cloud),
@@ -50,7 +50,7 @@ async def run_step(cloud: Cloud, flights: Flights, output: io.StringIO) -> int:
             sleep=asyncio.sleep,
             size=SIZE,
         )
-        return await step.show()
+        return await step.run()
 
 
 async def read_latest_first(cloud: Cloud, flights: Flights) -> int:

@@ -1,18 +1,13 @@
 """One synthesis a stage and session: the templates that its tests read."""
 
-import os
 from collections.abc import Callable
 from functools import cache
 
 import pytest
 
-from stacks.interpreters import find_node
+from toolchain.interpreters import use_pinned_node
 
-_NODE = find_node()
-if _NODE is not None:
-    os.environ.setdefault("JSII_NODE", str(_NODE))
-
-# Importing aws_cdk starts Node, so the choice of Node stands above.
+use_pinned_node()  # importing aws_cdk starts Node
 from stacks.config import STAGES  # noqa: E402
 from tests.infra.synthesis import STAGE_NAMES, Synthesis, synthesise  # noqa: E402
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.templates import TemplateThroughput, table_settings
+from local.table_settings import TemplateThroughput, parse_table_settings
 from spillway import keys
 from stacks.config import STAGES
 from stacks.settings import Capacity, OnDemand, Provisioned, ScaledUnits, Units
@@ -83,7 +83,7 @@ def test_an_auto_scaled_table_is_provisioned_and_keeps_all_else(scaled: Resource
 
 
 def test_the_local_cloud_reads_an_auto_scaled_tables_capacity(scaled: Resource) -> None:
-    settings = table_settings(scaled, "us-east-1")
+    settings = parse_table_settings(scaled, "us-east-1")
     assert settings is not None
     assert settings.on_demand is False
     assert settings.table == TemplateThroughput(read=5, write=100, insights="THROTTLED_KEYS")
@@ -99,7 +99,7 @@ def test_an_on_demand_maximum_bounds_table_and_index(bounded: Resource) -> None:
         assert sides[side]["ReadOnDemandThroughputSettings"] == {"MaxReadRequestUnits": 3_000}
     for side in ("write", "index_write"):
         assert sides[side]["WriteOnDemandThroughputSettings"] == {"MaxWriteRequestUnits": 1_000}
-    settings = table_settings(bounded, "us-east-1")
+    settings = parse_table_settings(bounded, "us-east-1")
     assert settings is not None
     assert (settings.table.max_read, settings.table.max_write) == (3_000, 1_000)
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
 from dynamoheat.reasons import ThrottleReason
-from local.cloudwatch.store import MetricStore, MetricTime
+from local.cloudwatch.metric_store import MetricStore, MetricTime
 from local.cloudwatch.throughput import ThroughputMetrics
 from tests.infra.synthesis import Synthesis, of_type, tables, written
 

@@ -19,6 +19,7 @@ from botocore.config import Config
 from local.children import LOOPBACK
 from local.clients import client_settings
 from local.cloud import Cloud, running, stop_cloud
+from local.errors import LocalCloudError
 from local.scratch import memory_folder
 from local.state import ROOT, State, Status
 from tests.local.processes import alive, descendants, gone
@@ -136,6 +137,28 @@ def test_a_cloud_that_is_stopped_while_it_starts_leaves_no_process(
     assert gone(below)
 
 
+def test_a_cloud_whose_emulated_aws_ended_says_so_first_and_last(tmp_path: Path) -> None:
+    with (
+        pytest.raises(LocalCloudError) as failed,
+        running(deploys=False, keep_logs=tmp_path / "logs") as started,
+    ):
+        started.check()
+        (emulated,) = [pid for pid in descendants(started.pid) if runs(pid, "emulated.py")]
+        os.kill(emulated, signal.SIGKILL)
+        assert gone({started.pid})
+        started.check()
+    lines = str(failed.value).splitlines()
+    assert lines[0].startswith("The local cloud has ended: The emulated AWS (MiniStack) ended")
+    assert lines[-1] in lines[0]
+    assert str(tmp_path / "logs" / "ministack.log") in lines[-1]
+    assert (tmp_path / "logs" / "ministack.log").exists()
+    assert len(lines) < 10
+
+
+def runs(pid: int, program: str) -> bool:
+    return program in Path(f"/proc/{pid}/cmdline").read_text()
+
+
 def test_a_second_cloud_in_a_folder_is_refused_and_down_stops_the_first(tmp_path: Path) -> None:
     with up(tmp_path, "--port", "0", "--no-deploy") as first:
         ready(tmp_path, first)
@@ -164,7 +187,7 @@ def test_a_taken_port_is_said_in_a_sentence(tmp_path: Path) -> None:
 def test_a_missing_part_is_said_in_a_sentence_and_nothing_keeps_running(tmp_path: Path) -> None:
     program = (
         "import sys, local.ministack, pathlib; from local.__main__ import main\n"
-        "local.ministack._PROGRAM = pathlib.Path('/nowhere/ministack')\n"
+        "local.ministack._PYTHON = pathlib.Path('/nowhere/ministack')\n"
         f"sys.exit(main(['up', '--no-deploy', '--port', '0', '--state', {str(tmp_path)!r}]))"
     )
     failed = subprocess.run(  # noqa: S603

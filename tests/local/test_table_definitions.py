@@ -1,7 +1,7 @@
 from typing import Any
 
-from local.definitions import definition, index_changes
-from local.templates import TemplateSettings, TemplateThroughput
+from local.table_replicator import index_changes, table_definition
+from local.table_settings import TemplateSettings, TemplateThroughput
 
 
 def index(name: str, key: str = "G", **more: Any) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def described(*indexes: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def actions(wanted: dict[str, Any], present: dict[str, Any]) -> list[dict[str, Any]]:
-    changes = index_changes(definition(wanted), present)
+    changes = index_changes(table_definition(wanted), present)
     return [change["GlobalSecondaryIndexUpdates"][0] for change in changes]
 
 
@@ -32,7 +32,7 @@ def test_capacity_is_the_templates_where_it_states_one() -> None:
         table=TemplateThroughput(write=7),
         indexes={"I": TemplateThroughput(read=8, write=9)},
     )
-    request = definition(described(index("I")), settings).request
+    request = table_definition(described(index("I")), settings).request
     assert request["BillingMode"] == "PROVISIONED"
     assert request["ProvisionedThroughput"] == {"ReadCapacityUnits": 5, "WriteCapacityUnits": 7}
     assert request["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == {
@@ -43,13 +43,13 @@ def test_capacity_is_the_templates_where_it_states_one() -> None:
 
 def test_capacity_is_the_descriptions_where_no_template_is() -> None:
     provisioned = {"ReadCapacityUnits": "3", "WriteCapacityUnits": 4}
-    request = definition(described(ProvisionedThroughput=provisioned)).request
+    request = table_definition(described(ProvisionedThroughput=provisioned)).request
     assert request["ProvisionedThroughput"] == {"ReadCapacityUnits": 3, "WriteCapacityUnits": 4}
 
 
 def test_an_on_demand_table_has_no_capacity() -> None:
     billed = {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}
-    request = definition(described(index("I"), **billed)).request
+    request = table_definition(described(index("I"), **billed)).request
     assert "ProvisionedThroughput" not in request
     assert "ProvisionedThroughput" not in request["GlobalSecondaryIndexes"][0]
 

@@ -4,8 +4,7 @@ import math
 import pytest
 from rich.console import Console
 
-from local.demo.display import Display
-from local.demo.figures import Timings, percentile
+from local.demo.display import Display, RequestTimings, percentile
 
 
 def test_a_percentile_is_the_min_value_that_so_many_do_not_exceed() -> None:
@@ -16,7 +15,7 @@ def test_a_percentile_is_the_min_value_that_so_many_do_not_exceed() -> None:
 
 
 def test_timings_are_kept_by_method() -> None:
-    timings = Timings()
+    timings = RequestTimings()
     for method, seconds in (("GET", 1.0), ("POST", 2.0), ("GET", 3.0)):
         timings.observe(method, seconds)
     assert (timings.of("GET"), timings.of("POST")) == ([1.0, 3.0], [2.0])

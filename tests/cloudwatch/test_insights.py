@@ -8,14 +8,20 @@ from hypothesis import strategies as st
 
 from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
 from dynamoheat import ThroughputSettings as Limits
-from local.cloudwatch.contributors import ALL_KEYS, THROTTLED_KEYS, Contributors, Place, completed
-from local.cloudwatch.errors import CloudWatchError
-from local.cloudwatch.reports import report
-from local.cloudwatch.store import MetricTime
-from local.templates import TemplateSettings as Stated
-from local.templates import TemplateThroughput as StatedThroughput
+from local.cloudwatch.insights import (
+    ALL_KEYS,
+    THROTTLED_KEYS,
+    InsightRules,
+    TableOrIndex,
+    complete_answer,
+    get_insight_rule_report,
+)
+from local.cloudwatch.metric_store import MetricTime
+from local.cloudwatch.requests import CloudWatchError
+from local.table_settings import TemplateSettings as Stated
+from local.table_settings import TemplateThroughput as StatedThroughput
 
-TABLE, INDEX = Place("T"), Place("T", "I")
+TABLE, INDEX = TableOrIndex("T"), TableOrIndex("T", "I")
 
 
 def heat_with_table(**settings: Any) -> Heat:
@@ -42,34 +48,34 @@ def rules(kinds: str, named: str, since: int) -> list[str]:
 
 
 def test_rules_follow_the_mode_the_keys_and_when_insights_were_enabled() -> None:
-    contributors = Contributors(heat_with_table())
-    contributors.learn(stated(ALL_KEYS, THROTTLED_KEYS), 12.5)
+    contributors = InsightRules(heat_with_table())
+    contributors.apply_templates(stated(ALL_KEYS, THROTTLED_KEYS), 12.5)
     assert list(contributors.rules(TABLE)) == rules("PKC PKT SKC SKT", "T", 12500)
     assert list(contributors.rules(INDEX)) == rules("PKT", "T-I", 12500)
-    contributors.learn(stated(THROTTLED_KEYS, None), 13.0)
+    contributors.apply_templates(stated(THROTTLED_KEYS, None), 13.0)
     assert list(contributors.rules(TABLE)) == rules("PKT SKT", "T", 12500)
     assert contributors.rules(INDEX) == {}
 
 
 def test_what_was_changed_by_hand_stays_until_the_template_changes() -> None:
-    contributors = Contributors(heat_with_table())
-    contributors.learn(stated(ALL_KEYS, None), 1.0)
+    contributors = InsightRules(heat_with_table())
+    contributors.apply_templates(stated(ALL_KEYS, None), 1.0)
     contributors.disable(TABLE)
     contributors.enable(INDEX, THROTTLED_KEYS, 2.0)
-    contributors.learn(stated(ALL_KEYS, None), 3.0)
+    contributors.apply_templates(stated(ALL_KEYS, None), 3.0)
     assert (contributors.mode(TABLE), contributors.mode(INDEX)) == (None, THROTTLED_KEYS)
-    contributors.learn(stated(THROTTLED_KEYS, None), 4.0)
+    contributors.apply_templates(stated(THROTTLED_KEYS, None), 4.0)
     assert contributors.mode(TABLE) == THROTTLED_KEYS
-    contributors.learn({}, 5.0)
+    contributors.apply_templates({}, 5.0)
     assert contributors.mode(TABLE) is None
 
 
 def test_rules_go_with_their_table_or_index() -> None:
-    contributors = Contributors(heat_with_table())
-    contributors.learn(stated(ALL_KEYS, ALL_KEYS), 1.0)
+    contributors = InsightRules(heat_with_table())
+    contributors.apply_templates(stated(ALL_KEYS, ALL_KEYS), 1.0)
     (first, *_) = contributors.rules(INDEX)
     contributors.forget("T", "I")
-    assert contributors.target(first) is None
+    assert contributors.rule(first) is None
     assert (contributors.mode(TABLE), contributors.mode(INDEX)) == (ALL_KEYS, None)
     contributors.forget("T")
     assert contributors.mode(TABLE) is None
@@ -77,10 +83,10 @@ def test_rules_go_with_their_table_or_index() -> None:
 
 def test_accessed_keys_are_counted_only_where_they_are_reported() -> None:
     heat = heat_with_table()
-    contributors = Contributors(heat)
+    contributors = InsightRules(heat)
     seen = []
     for mode in (ALL_KEYS, THROTTLED_KEYS, ALL_KEYS, None):
-        contributors.learn(stated(mode, None), 1.0)
+        contributors.apply_templates(stated(mode, None), 1.0)
         seen.append(heat.resource("T").insights.counts_accessed_keys)
     assert seen == [True, False, True, False]
 
@@ -90,16 +96,16 @@ def answer(status: str, **more: Any) -> dict[str, Any]:
 
 
 def test_answers_are_completed_with_mode_and_rules() -> None:
-    contributors = Contributors(heat_with_table())
-    contributors.learn(stated(ALL_KEYS, THROTTLED_KEYS), 1.0)
-    found = completed(
+    contributors = InsightRules(heat_with_table())
+    contributors.apply_templates(stated(ALL_KEYS, THROTTLED_KEYS), 1.0)
+    found = complete_answer(
         answer("ENABLED", IndexName="I", ContributorInsightsRuleList=[]), contributors
     )
     assert found["ContributorInsightsMode"] == THROTTLED_KEYS
     assert found["ContributorInsightsRuleList"] == rules("PKT", "T-I", 1000)
-    summaries = completed({"ContributorInsightsSummaries": [answer("ENABLED")]}, contributors)
+    summaries = complete_answer({"ContributorInsightsSummaries": [answer("ENABLED")]}, contributors)
     assert summaries["ContributorInsightsSummaries"][0]["ContributorInsightsMode"] == ALL_KEYS
-    off = completed(answer("DISABLED", ContributorInsightsRuleList=[]), contributors)
+    off = complete_answer(answer("DISABLED", ContributorInsightsRuleList=[]), contributors)
     assert off == answer("DISABLED", ContributorInsightsRuleList=[])
 
 
@@ -108,13 +114,13 @@ class Scene:
 
     def __init__(self, **settings: Any) -> None:
         self.heat = heat_with_table(**settings)
-        self.contributors = Contributors(self.heat)
-        self.contributors.learn(stated(ALL_KEYS, ALL_KEYS), 0.0)
+        self.contributors = InsightRules(self.heat)
+        self.contributors.apply_templates(stated(ALL_KEYS, ALL_KEYS), 0.0)
 
-    def report(self, kind: str, place: Place = TABLE, **more: Any) -> dict[str, Any]:
+    def report(self, kind: str, place: TableOrIndex = TABLE, **more: Any) -> dict[str, Any]:
         rule = next(name for name in self.contributors.rules(place) if f"-{kind}-" in name)
         asked = {"RuleName": rule, "StartTime": 0, "EndTime": 600, "Period": 60, **more}
-        return report(asked, self.contributors, MetricTime())
+        return get_insight_rule_report(asked, self.contributors, MetricTime())
 
 
 @pytest.fixture

@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.cloudwatch.samples import STATISTICS, Samples
-from local.cloudwatch.store import MINUTE, Metric, MetricStore, MetricTime, PeriodGrid
+from local.cloudwatch.metric_store import (
+    MINUTE,
+    STATISTICS,
+    Metric,
+    MetricStore,
+    MetricTime,
+    PeriodGrid,
+    Samples,
+)
 
 VALUES = st.lists(st.integers(0, 1000).map(lambda value: value / 8), min_size=2, max_size=50)
 METRIC = Metric("N", "M", frozenset({("A", "1")}))
@@ -28,7 +35,7 @@ def test_percentiles_interpolate_between_the_nearest_ranks(values: list[float]) 
 
 @given(VALUES, VALUES)
 def test_merged_samples_are_samples_of_all(left: list[float], right: list[float]) -> None:
-    merged = Samples.of(*left).merge([Samples.of(*right)])
+    merged = Samples.of(*left).merge(Samples.of(*right))
     whole = Samples.of(*left, *right)
     for name in (*STATISTICS, "p50", "p99.9"):
         assert merged.statistic(name) == pytest.approx(whole.statistic(name))

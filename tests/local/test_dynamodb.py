@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from local.calls import Reply, missing_table, refusal, tables_named
+from dynamoheat.serve.wire import Reply, refusal
+from local.dynamodb import is_missing_table, table_names
 
 
 @pytest.mark.parametrize(
@@ -18,17 +19,17 @@ from local.calls import Reply, missing_table, refusal, tables_named
     ],
 )
 def test_every_table_that_a_request_names_is_found(request_body: object, names: set[str]) -> None:
-    assert tables_named(json.dumps(request_body).encode()) == names
+    assert table_names(json.dumps(request_body).encode()) == names
 
 
 def test_a_malformed_request_names_no_table() -> None:
-    assert tables_named(b"\xff{") == set()
+    assert table_names(b"\xff{") == set()
 
 
 def test_only_a_missing_table_counts_as_one() -> None:
-    assert missing_table(refusal(400, "ResourceNotFoundException", "no"))
-    assert not missing_table(refusal(400, "ValidationException", "no"))
-    assert not missing_table(Reply(200, b'{"a": "#ResourceNotFoundException"}'))
+    assert is_missing_table(refusal(400, "ResourceNotFoundException", "no"))
+    assert not is_missing_table(refusal(400, "ValidationException", "no"))
+    assert not is_missing_table(Reply(200, b'{"a": "#ResourceNotFoundException"}'))
 
 
 def test_a_refusal_has_the_shape_of_dynamodbs_errors() -> None:

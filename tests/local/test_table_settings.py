@@ -1,4 +1,4 @@
-from local.templates import TemplateSettings, TemplateThroughput, table_settings
+from local.table_settings import TemplateSettings, TemplateThroughput, parse_table_settings
 
 GLOBAL_TABLE = {
     "Type": "AWS::DynamoDB::GlobalTable",
@@ -37,7 +37,7 @@ GLOBAL_TABLE = {
 
 
 def test_a_global_tables_settings_come_from_the_table_and_its_replica_here() -> None:
-    assert table_settings(GLOBAL_TABLE, "us-east-1") == TemplateSettings(
+    assert parse_table_settings(GLOBAL_TABLE, "us-east-1") == TemplateSettings(
         on_demand=False,
         table=TemplateThroughput(
             read=6, write=4, warm_read=12000, warm_write=4000, insights="THROTTLED_KEYS"
@@ -63,7 +63,7 @@ def test_a_tables_settings_stand_on_the_table() -> None:
             ],
         },
     }
-    assert table_settings(resource, "us-east-1") == TemplateSettings(
+    assert parse_table_settings(resource, "us-east-1") == TemplateSettings(
         on_demand=True,
         table=TemplateThroughput(max_read=5, max_write=6),
         indexes={"I": TemplateThroughput()},
@@ -80,10 +80,10 @@ def test_values_that_are_no_literals_count_as_not_stated() -> None:
             "GlobalSecondaryIndexes": {"Fn::If": []},
         },
     }
-    assert table_settings(resource, "us-east-1") == TemplateSettings(
+    assert parse_table_settings(resource, "us-east-1") == TemplateSettings(
         on_demand=False, table=TemplateThroughput()
     )
 
 
 def test_other_resources_are_no_tables() -> None:
-    assert table_settings({"Type": "AWS::SQS::Queue"}, "us-east-1") is None
+    assert parse_table_settings({"Type": "AWS::SQS::Queue"}, "us-east-1") is None
