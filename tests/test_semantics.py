@@ -5,7 +5,8 @@ from datetime import timedelta
 
 from spillway import Settings
 from spillway.keys import parse_partition_key
-from tests.support.stores import DAY, HOUR, NOON, MemoryStore, event_at, events_every, read_all
+from tests.support.fakes import NOON
+from tests.support.stores import DAY, HOUR, MemoryStore, event_at, events_every, read_all
 
 SECOND = timedelta(seconds=1)
 
