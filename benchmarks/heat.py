@@ -4,6 +4,9 @@
 warm with 40 partitions each; 200 writers send batches of 25. Policies: no sharding; one shard more with 60 s of cooldown
 and a random wait of 1 to 10 s, as the AWS blog on choosing the number of shards has it; doubling; Spillway's own. Then a
 ramp that doubles every minute from 100 to 12,800 writes a second, and a table that is cold.
+
+Then series that throttle and are not the cause: 1,000 quiet neighbours of 6 writes a second each beside the hot series, and
+1,000 even series of 6 writes a second each on a new table of 4 partitions. None of them may grow.
 """
 
 import argparse
@@ -21,7 +24,7 @@ from rich.table import Table
 
 from benchmarks.fleet.dynamodb import SimulatedDynamoDB, events_table
 from benchmarks.fleet.virtual_time import VirtualTime
-from benchmarks.fleet.writers import FleetOutcome, WriterFleet
+from benchmarks.fleet.writers import SERIES, FleetOutcome, WriterFleet
 from spillway import Settings, ShardingMode
 from spillway.scaling.updates import ScalingKind
 from spillway.settings import Growth, GrowthPolicy
@@ -82,6 +85,24 @@ def _fleet(contestant: Contestant) -> WriterFleet:
     )
 
 
+CROWDS: Final = {
+    "one hot series, 40 partitions": WriterFleet(
+        database=partial(_database, warm_write=_WARM),
+        settings=Settings(),
+        rate=_steady,
+        seconds=12,
+        neighbours=1_000,
+    ),
+    "none hot, 4 partitions": WriterFleet(
+        database=partial(_database, warm_write=None),
+        settings=Settings(),
+        rate=None,
+        seconds=12,
+        neighbours=1_000,
+    ),
+}
+
+
 def _run(fleet: WriterFleet, seed: int) -> FleetOutcome:
     return fleet.run(seed)
 
@@ -95,7 +116,9 @@ def _outcomes(title: str, fleet: WriterFleet, seeds: Sequence[int]) -> list[Flee
 
 
 def _changes(outcome: FleetOutcome) -> int:
-    return outcome.kinds[ScalingKind.GREW]
+    return sum(
+        event.kind is ScalingKind.GREW and event.series == SERIES for event in outcome.events
+    )
 
 
 def _tried(outcome: FleetOutcome) -> int:
@@ -124,13 +147,17 @@ def _row(contestant: Contestant, outcomes: list[FleetOutcome]) -> list[str]:
         f"{statistics.median(shares):.1%}",
         _spread(outcomes, _tried),
         _spread(outcomes, _changes),
-        _spread(outcomes, lambda each: each.layout.current.shards),
+        _spread(outcomes, _shards),
     ]
 
 
 def _spread(outcomes: list[FleetOutcome], figure: Callable[[FleetOutcome], int]) -> str:
     figures = [figure(outcome) for outcome in outcomes]
     return f"{statistics.median(figures):.0f} ({min(figures)} to {max(figures)})"
+
+
+def _shards(outcome: FleetOutcome) -> int:
+    return outcome.layout.current.shards if outcome.layout else 0
 
 
 def _goal(outcome: FleetOutcome) -> bool:
@@ -186,11 +213,39 @@ def _cold(seeds: int, console: Console) -> None:
     )
     outcomes = _outcomes("cold table", fleet, range(seeds))
     for outcome in outcomes:
-        stop = outcome.layout.stop
+        stop = outcome.layout.stop if outcome.layout else None
         console.print(
-            f"Cold table of 4 partitions: {_changes(outcome)} changes to {outcome.layout.current.shards} shards, "
+            f"Cold table of 4 partitions: {_changes(outcome)} changes to {_shards(outcome)} shards, "
             f"then growth stops: {stop.reason if stop else 'it does not'}"
         )
+
+
+def _crowds(seeds: int, console: Console) -> None:
+    table = Table(title="1,000 series of 6 writes/s each, not to be grown", title_justify="left")
+    for heading in (
+        "table",
+        "seed",
+        "of the 1,000 grown",
+        "stored at once",
+        "writes that the layouts' index throttled",
+        "reports",
+        "hot series: s until 99 % at once",
+        "changes",
+    ):
+        table.add_column(heading)
+    for name, fleet in CROWDS.items():
+        for seed, outcome in enumerate(_outcomes(name, fleet, range(seeds))):
+            table.add_row(
+                name,
+                str(seed),
+                str(len(outcome.grown)),
+                f"{outcome.neighbours_at_once:.1%}",
+                str(outcome.index_throttled),
+                ", ".join(f"{count} {kind}" for kind, count in sorted(outcome.kinds.items())),
+                "" if outcome.layout is None else str(outcome.settled_after()),
+                "" if outcome.layout is None else str(_changes(outcome)),
+            )
+    console.print(table)
 
 
 def main() -> None:
@@ -203,6 +258,7 @@ def main() -> None:
     _compare(given.seeds, console)
     _climb(given.ramps, console)
     _cold(min(3, given.seeds), console)
+    _crowds(min(2, given.seeds), console)
 
 
 if __name__ == "__main__":

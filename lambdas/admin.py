@@ -8,6 +8,7 @@ from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolv
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from lambdas.api import changes
+from lambdas.api.audit import audit_entry
 from lambdas.api.body import read_body
 from lambdas.api.errors import handle_errors
 from lambdas.api.parameters import raw_query
@@ -33,7 +34,7 @@ def delete_event() -> Response[Any]:
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer a request of the HTTP API."""
+    """Answer a request of the HTTP API, and log who sent it and what came of it."""
     answer = app.resolve(event, context)
-    logger.info("answered", extra={"path": event.get("rawPath"), "status": answer["statusCode"]})
+    logger.info("audit", extra=audit_entry(event, answer))
     return answer

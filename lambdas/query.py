@@ -9,6 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from lambdas.api import aggregates, export, fixed, reads
 from lambdas.api.errors import handle_errors
+from lambdas.api.openapi import methods_of
 from lambdas.api.parameters import raw_query
 from lambdas.api.timeouts import read_timeout_seconds
 from lambdas.environment import open_store, read_environment
@@ -17,7 +18,7 @@ __all__ = ["handler"]
 
 logger = Logger()
 app = APIGatewayHttpResolver()
-handle_errors(app, logger)
+handle_errors(app, logger, methods_of)
 app.get("/v1/healthz")(fixed.health)
 app.get("/v1/openapi.json")(fixed.describe)
 store = open_store(read_environment())

@@ -30,6 +30,7 @@ LOOPBACK = "127.0.0.1"
 _GUARD = Path(__file__).with_name("guard.py")
 _LISTENING = range(20_000, 32_000)  # below the ports of outgoing connections, on Linux and macOS
 _POLL = 0.01  # seconds
+_MAX_LINE = 200  # characters of a log's line that a message shows
 
 Child = subprocess.Popen[bytes]
 
@@ -132,9 +133,13 @@ def wait_until_ready(child: Child, ready: Callable[[], bool], *, timeout: float)
 
 
 def last_lines(log: Path, count: int = 5) -> str:
-    """Return the end of a log, for the message about a child that failed."""
+    """Return the end of a log, for the message about a child that failed: lines that hold text, cut."""
     try:
         lines = log.read_text(errors="replace").splitlines()
     except FileNotFoundError:
         return ""
-    return "\n".join(lines[-count:])
+    return "\n".join(_cut(line) for line in [line for line in lines if line.strip()][-count:])
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}…"

@@ -21,7 +21,7 @@ from local.state import ROOT, State, Status
 __all__ = ["Cloud", "running", "stop_cloud"]
 
 _POLL = 0.05  # seconds
-_START_SECONDS = 300.0
+_START_SECONDS = 1_200.0  # against hanging: it takes some ten, on a busy machine minutes
 _STOP_SECONDS = 30.0
 
 

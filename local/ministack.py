@@ -16,7 +16,7 @@ ACCOUNT = "000000000000"
 
 _PROGRAM = ROOT / ".local" / "ministack" / "bin" / "python"
 _CORRECTED = ROOT / "local" / "cloudwatch" / "emulated.py"
-_READY_SECONDS = 60.0
+_READY_SECONDS = 300.0  # against hanging: it takes some
 
 
 class MiniStack:
@@ -92,6 +92,7 @@ def _environment(port: int, endpoint: str, scratch: Path) -> dict[str, str]:
         "HOME": str(scratch),
         "TMPDIR": str(scratch),
         "LANG": "C.UTF-8",
+        "LOG_LEVEL": "WARNING",  # so that its log ends with what went wrong
         "GATEWAY_PORT": str(port),
         "BIND_HOST": LOOPBACK,
         "AWS_ENDPOINT_URL": endpoint,

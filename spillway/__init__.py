@@ -15,6 +15,7 @@ from spillway.dynamodb.port import (
 from spillway.errors import InvalidInputError, SpillwayError
 from spillway.event import Event
 from spillway.keys import TimeBucket
+from spillway.layouts.clock import ClockSkewError
 from spillway.runtime import Runtime
 from spillway.scanning.export_scan import ExportError
 from spillway.scanning.exports import Export, ExportChunk
@@ -27,6 +28,7 @@ from spillway.writing.results import Rejected, WriteResult
 __all__ = [
     "AggregatePage",
     "AggregateRow",
+    "ClockSkewError",
     "DaxCall",
     "Event",
     "EventStore",

@@ -85,9 +85,11 @@ class Settings:
         late_limit: how old an event may be when written; None takes any.
         future_skew: how far ahead of the clock an event may be; less than `horizon`.
         horizon: how far ahead of its layout snapshot a writer may write.
-        slack: how far back a new epoch reaches, for events that are on their way.
+        slack: how far back a new epoch reaches, for events that are on their way; 0 or more.
         max_epochs: epochs of a series beyond which the cheapest pair is folded into one.
-        clock_error: how far a clock may be off.
+        clock_error: how far a writer's clock may be off; 1 or more. Where DynamoDB's date shows
+            that a process is further off, its writes and its changes of layouts are refused
+            (`ClockSkewError`).
         layout_ttl: how long a layout snapshot serves writes and the first guess of reads.
         index_has_payload: whether the index's projection holds the payload.
         write_timeout: default deadline of a write.

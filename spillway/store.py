@@ -55,7 +55,8 @@ class EventStore(Aggregating, Exporting):
             else ever asks it.
         capacity: figures of CloudWatch, such as `capacity_through` gives, for endpoints that name no throttling reasons:
             they tell used-up capacity from a hot key range. Asked once a minute at most, and only when it throttles.
-        observe: told of every growth, of every stop and of every capacity limit, in the thread that met it.
+        observe: told of every growth, in the thread that met it, and of stops and capacity limits, those that repeat once
+            a minute.
 
     Example:
         >>> store = EventStore(boto3.client("dynamodb"), table="events", layouts="layouts")
@@ -113,7 +114,12 @@ class EventStore(Aggregating, Exporting):
         """Write events and answer for each: accepted means durably stored, nothing else does.
 
         Invalid events don't sink the others. The same identity twice is one event, if the payloads are equal.
-        Throttled and failed writes are retried with full jitter until `timeout` seconds have passed.
+        Throttled and failed writes are retried with full jitter until `timeout` seconds have passed
+        (default: `Settings.write_timeout`, 20). Events that were never sent by then are rejected
+        with the code `deadline`: write these again.
+
+        Write up to 1,000 events at once. Larger writes are not faster, keep all their events in
+        memory, and may run out of time: `timeout` includes taking the events from `events`.
 
         Costs one BatchWriteItem for each 25 events, for each 1 KB of an event 1 WCU and as much again for its index
         entry, and one consistent GetItem (0.5 to 1 RCU) a series and `layout_ttl`.
@@ -237,6 +243,7 @@ class EventStore(Aggregating, Exporting):
         Raises:
             InvalidInputError: a count is not 1 to 256, or not a power of two (the table's may be any in random mode).
             StorageError: DynamoDB throttled or failed, or others kept changing the layout.
+            ClockSkewError: this process's clock is off by more than `Settings.clock_error`.
         """
         check_series(series)
         try:

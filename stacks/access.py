@@ -56,7 +56,7 @@ ACCESS: Final[Mapping[str, Access]] = {
     ),
     "scaler": Access(
         events=("dynamodb:DescribeContributorInsights", "dynamodb:DescribeTable"),
-        layouts=("dynamodb:GetItem", "dynamodb:UpdateItem"),
+        layouts=("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem"),
         layouts_index=("dynamodb:Query",),
         usage=("dynamodb:Query",),
         insight_rules=("cloudwatch:GetInsightRuleReport",),
@@ -66,7 +66,10 @@ ACCESS: Final[Mapping[str, Access]] = {
 }
 
 RAISES_CAPACITY: Final = Access(events=("dynamodb:UpdateTable",))
-"""What the scaler may do besides, where its bounds let it raise capacity."""
+"""What the scaler may do besides, where a stage's bounds let it raise capacity.
+
+UpdateTable has no condition keys: it also changes deletion protection, indexes and billing mode.
+"""
 
 # What DAX asks of DynamoDB for those who read through it; keys of a table by DescribeTable.
 DAX_ACCESS: Final = Access(

@@ -36,6 +36,10 @@ _ACCESS_LOG: Final = {
     "requestId": "$context.requestId",
     "requestTime": "$context.requestTime",
     "ip": "$context.identity.sourceIp",
+    # Who signed the request; "-" where the stage asks for no signature.
+    "userArn": "$context.identity.userArn",
+    "caller": "$context.identity.caller",
+    "accountId": "$context.identity.accountId",
     "routeKey": "$context.routeKey",
     "status": "$context.status",
     "responseLength": "$context.responseLength",

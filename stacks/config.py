@@ -170,7 +170,6 @@ _ALL: Final = (
             log_retention=RetentionDays.THREE_MONTHS,
             removal_policy=RemovalPolicy.RETAIN,
         ),
-        growth=replace(GROWTH, max_warm_write_units=16_000),  # four times a new table's
         # An account's default for one region: above it, ask AWS for a higher quota first.
         requests_per_second=10_000,
         burst_requests=5_000,

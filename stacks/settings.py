@@ -161,6 +161,8 @@ class GrowthSettings:
 
     The bounds of capacity are for what more shards cannot mend; 0 never raises it. Warm throughput costs once, when it is
     raised, and never decreases. Provisioned units are for tables that Application Auto Scaling does not look after.
+    A bound over 0 gives the scaler UpdateTable on the table of events, which IAM cannot narrow to
+    throughput: it also changes deletion protection, indexes and billing mode.
     """
 
     writers: bool  # whether writers grow layouts themselves, in milliseconds

@@ -83,7 +83,8 @@ def event_table(
 def layout_table(scope: Construct, *, keeping: RetentionPolicy) -> dynamodb.TableV2:
     """Return the table of layouts: without it no reader finds its shards, so it is kept like events.
 
-    The sparse index holds only series with more than one shard, whole: layouts are few and small.
+    The sparse index lists series with more than one shard under one partition key. It carries keys
+    only, so that a layout which changes and stays sharded writes nothing to that key.
     """
     return dynamodb.TableV2(
         scope,
@@ -95,7 +96,7 @@ def layout_table(scope: Construct, *, keeping: RetentionPolicy) -> dynamodb.Tabl
                 index_name=keys.LAYOUT_INDEX_NAME,
                 partition_key=_text(keys.LAYOUT_INDEX_KEY),
                 sort_key=_text(keys.LAYOUT_KEY),
-                projection_type=dynamodb.ProjectionType.ALL,
+                projection_type=dynamodb.ProjectionType.KEYS_ONLY,
             )
         ],
         point_in_time_recovery_specification=_recovery(keeping),

@@ -21,7 +21,7 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
 
 
 def test_tasks_run_at_the_same_time() -> None:
-    meeting = threading.Barrier(3, timeout=10)
+    meeting = threading.Barrier(3, timeout=100)
     assert sorted(in_threads(2)([meeting.wait] * 3)) == [0, 1, 2]
 
 

@@ -42,7 +42,8 @@ def _create(
     if index is not None:
         name, *index_key = index
         names |= {*index_key}
-        projection = {"ProjectionType": "ALL"}
+        listed = name == keys.LAYOUT_INDEX_NAME
+        projection = {"ProjectionType": "KEYS_ONLY" if listed else "ALL"}
         schema = _schema(*index_key)
         further["GlobalSecondaryIndexes"] = [
             {"IndexName": name, "KeySchema": schema, "Projection": projection}

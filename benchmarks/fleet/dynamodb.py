@@ -1,6 +1,6 @@
 """DynamoDB for the fleet: writes are admitted or throttled by the model and then forgotten; layouts and usage are kept."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -13,7 +13,15 @@ from spillway import ThrottledError, keys
 from spillway.dynamodb.port import ConditionFailedError, ThrottlingReason
 from tests.model.atomic_table import AtomicTables
 
-__all__ = ["EVENTS", "LAYOUTS", "USAGE", "Seconds", "SimulatedDynamoDB", "events_table"]
+__all__ = [
+    "EVENTS",
+    "LAYOUTS",
+    "USAGE",
+    "Seconds",
+    "SimulatedDynamoDB",
+    "events_table",
+    "layouts_table",
+]
 
 EVENTS: Final = "events"
 LAYOUTS: Final = "layouts"
@@ -41,13 +49,26 @@ def events_table(
     )
 
 
+def layouts_table() -> TableSettings:
+    """Return the layout table with its sparse index.
+
+    All entries of the index share one partition key. It projects keys only, so a change of a layout
+    costs the index nothing, unless the layout enters or leaves it.
+    """
+    index = IndexSettings(
+        name=keys.LAYOUT_INDEX_NAME,
+        key=Key(keys.LAYOUT_INDEX_KEY, keys.LAYOUT_KEY),
+        projected=frozenset(),
+    )
+    return TableSettings(name=LAYOUTS, key=Key(keys.LAYOUT_KEY), indexes=(index,))
+
+
 @dataclass
 class Seconds:
     """Distinct events by the second of their first attempt, and how many of these were stored by it."""
 
     offered: Counter[int] = field(default_factory=Counter)
     at_once: Counter[int] = field(default_factory=Counter)
-    throttled_attempts: int = 0
 
 
 class SimulatedDynamoDB:
@@ -62,10 +83,11 @@ class SimulatedDynamoDB:
         self._seen: set[str] = set()
         self.heat = Heat(seed=random.randrange(1 << 30))
         self.heat.create_table(settings, time.now)
-        for name, key in ((LAYOUTS, Key("series")), (USAGE, Key("series", "window"))):
-            self.heat.create_table(TableSettings(name=name, key=key), time.now)
+        usage = TableSettings(name=USAGE, key=Key(keys.USAGE_KEY, keys.USAGE_SORT_KEY))
+        for small in (layouts_table(), usage):
+            self.heat.create_table(small, time.now)
         self.kept = AtomicTables()
-        self.seconds = Seconds()
+        self.seconds: defaultdict[str, Seconds] = defaultdict(Seconds)  # by series
         self.calls: Counter[str] = Counter()
         self.refused_updates = 0
 
@@ -74,6 +96,8 @@ class SimulatedDynamoDB:
         self._time.sleep(self._half())
         table = request.get("TableName", EVENTS)
         self.calls[f"{operation} {table}"] += 1
+        if table != EVENTS and operation == "UpdateItem":  # so that it can be settled
+            request = {**request, "ReturnValues": "ALL_NEW"}
         admission = self.heat.admit(operation, request, self._time.now)
         answer = self._carry_out(operation, request, table, admission)
         self._time.sleep(self._half())
@@ -96,11 +120,16 @@ class SimulatedDynamoDB:
         if admission.throttled:
             return {}
         try:
-            return self.kept(operation, request)
+            answer = self.kept(operation, request)
         except ConditionFailedError as error:
             # Races of creation are no changes of a layout.
             self.refused_updates += ":known" in request["ExpressionAttributeValues"]
+            self.heat.fail(admission, {}, self._time.now)
             return error
+        if table == LAYOUTS and operation == "UpdateItem":
+            answer = {"Attributes": self.kept.layouts[request["Key"][keys.LAYOUT_KEY]["S"]]}
+        self.heat.settle(admission, answer, self._time.now)
+        return answer
 
     def _note(self, operation: str, request: Mapping[str, Any], admission: Admission) -> None:
         if operation == "PutItem":
@@ -109,13 +138,14 @@ class SimulatedDynamoDB:
             items = [each["PutRequest"]["Item"] for each in request["RequestItems"][EVENTS]]
         second = int(self._time.now)
         for item, verdict in zip(items, admission.verdicts, strict=True):
-            self.seconds.throttled_attempts += verdict is not None
             name = item[keys.SORT_KEY]["S"]
             if name in self._seen:
                 continue
             self._seen.add(name)
-            self.seconds.offered[second] += 1
-            self.seconds.at_once[second] += verdict is None
+            series, _ = keys.parse_partition_key(item[keys.PARTITION_KEY]["S"])
+            seconds = self.seconds[series]
+            seconds.offered[second] += 1
+            seconds.at_once[second] += verdict is None
 
 
 def _reasons(admission: Admission) -> tuple[ThrottlingReason, ...]:

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from aws_lambda_powertools.event_handler import Response
 
-from lambdas.api.durations import parse_duration
+from lambdas.api.durations import DURATION, parse_duration
 from lambdas.api.errors import answer_json
 from lambdas.api.parameters import MAX_LIMIT, PAGE_PARAMETERS, Parameter, QueryParameters
 from spillway import AggregatePage, AggregateRow, EventStore, InvalidInputError
+from spillway.aggregating.fields import MAX_FIELD_BYTES
 from spillway.aggregating.functions import Fill, Function
 from spillway.keys import TIME_WIDTH
 from spillway.timestamps import format_time
@@ -19,23 +20,35 @@ __all__ = ["AGGREGATE_PARAMETERS", "aggregate_events"]
 
 _PAGE: Final = {each.name: each for each in PAGE_PARAMETERS}
 _TEXT: Final = {"type": "string"}
+_FUNCTION: Final = f"({'|'.join(Function)})"
+_KEY: Final = r'([^.\\"\x00-\x1f]|\\\.)+'
 
 AGGREGATE_PARAMETERS: Final = (
     *(_PAGE[name] for name in ("series", "from", "to")),
     Parameter(
         "interval",
         "Length of a row: 30s, 5m, 1h, 1d, 1w, or ISO 8601's PT5M; left out: one row for the range",
-        {**_TEXT, "examples": ["1h"]},
+        {**_TEXT, "pattern": DURATION, "examples": ["1h"]},
     ),
     Parameter(
         "field",
         r"Where in the payload the number is: a.b is b within a, a\.b the key a.b; left out: events are counted",
-        {**_TEXT, "examples": ["delay"]},
+        {
+            **_TEXT,
+            "minLength": 1,
+            "maxLength": MAX_FIELD_BYTES,
+            "pattern": rf"^{_KEY}(\.{_KEY})*$",
+            "examples": ["delay"],
+        },
     ),
     Parameter(
         "functions",
         f"Some of {', '.join(Function)}, with commas between; left out: count, and with a field avg",
-        {**_TEXT, "examples": ["count,avg,p99"]},
+        {
+            **_TEXT,
+            "pattern": f"^{_FUNCTION}(,{_FUNCTION})*$",
+            "examples": ["count,avg,p99"],
+        },
     ),
     Parameter(
         "fill",

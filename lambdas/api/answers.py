@@ -44,7 +44,11 @@ __all__ = [
 
 
 def answer_write(result: WriteResult, *, ids_made: bool) -> Response[Any]:
-    """Answer an ingest: 200 all accepted, 207 some or a mix, 400 hopeless, 429 throttled, 503 out of reach."""
+    """Answer an ingest.
+
+    200: all accepted. 207: some, or a mix. None accepted: 400 where no retry helps, 429 where
+    DynamoDB throttles, else 503.
+    """
     status = _status(result)
     answer = IngestAnswer(
         accepted=result.accepted,
@@ -63,14 +67,25 @@ def _status(result: WriteResult) -> HTTPStatus:
         return HTTPStatus.MULTI_STATUS
     if not retryable:
         return HTTPStatus.BAD_REQUEST
-    if all(each.code == "throttled" for each in result.rejected):
+    if _why_none(result) == "throttled":
         return HTTPStatus.TOO_MANY_REQUESTS
     return HTTPStatus.SERVICE_UNAVAILABLE
 
 
+def _why_none(result: WriteResult) -> str:
+    """Return why no event was accepted: `throttled`, `deadline` or `storage_unavailable`.
+
+    `deadline` alone means that time ran out. Beside another code, that failure took the time.
+    """
+    codes = {each.code for each in result.rejected}
+    if codes == {"deadline"}:
+        return "deadline"
+    return "throttled" if codes <= {"throttled", "deadline"} else "storage_unavailable"
+
+
 def _none_accepted(status: HTTPStatus, result: WriteResult) -> ErrorBody:
     first = result.rejected[0]
-    code = first.code if status is not HTTPStatus.SERVICE_UNAVAILABLE else "storage_unavailable"
+    code = first.code if status is HTTPStatus.BAD_REQUEST else _why_none(result)
     return ErrorBody(code=code, message=f"no event was accepted; {_message(first)}")
 
 

@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from typing import Final
 
-__all__ = ["parse_duration"]
+__all__ = ["DURATION", "parse_duration"]
 
 _UNITS: Final = {
     "ms": timedelta(milliseconds=1),
@@ -20,6 +20,8 @@ _ISO: Final = re.compile(
     r"(?:T(?=.)(?:(?P<h>\d{1,9})H)?(?:(?P<m>\d{1,9})M)?(?:(?P<s>\d{1,9})S)?)?",
     re.ASCII,
 )
+DURATION: Final = re.sub(r"\?P<\w>", "?:", f"^({_SHORT.pattern}|{_ISO.pattern})$")
+"""Lengths of time as a regular expression of JSON Schema, which has no names for groups."""
 
 
 def parse_duration(text: str) -> timedelta:

@@ -1,5 +1,6 @@
 """Errors of the API: one shape, never a stack trace."""
 
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from typing import Any
 
@@ -43,17 +44,30 @@ def _error(status: int, code: str, message: str, detail: Any = UNSET) -> Respons
     return answer_json(status, body)
 
 
-def handle_errors(app: APIGatewayHttpResolver, logger: Logger) -> None:
-    """Make every failure of the app's routes an error of the API's shape."""
+def handle_errors(
+    app: APIGatewayHttpResolver,
+    logger: Logger,
+    methods_of: Callable[[str], Collection[str]] = lambda _: (),
+) -> None:
+    """Make every failure of the app's routes an error of the API's shape.
+
+    `methods_of` returns the methods that a path has in the API: any other is 405, not 404.
+    """
 
     def on_storage(error: StorageError) -> Response[Any]:
         logger.warning("storage failed", extra={"code": error.code, "reason": error.message})
         return _on_storage(error)
 
     def on_unknown_path(_: Exception) -> Response[Any]:
-        event = app.current_event
-        message = f"{event.http_method} {event.path} is not part of this API: see /v1/openapi.json"
-        return _error(HTTPStatus.NOT_FOUND, "unknown_path", message)
+        method, path = app.current_event.http_method, app.current_event.path
+        allowed = ", ".join(methods_of(path))
+        if not allowed:
+            message = f"{method} {path} is not part of this API: see /v1/openapi.json"
+            return _error(HTTPStatus.NOT_FOUND, "unknown_path", message)
+        message = f"{path} has no {method}: it has {allowed}"
+        answer = _error(HTTPStatus.METHOD_NOT_ALLOWED, "unknown_method", message)
+        answer.headers["Allow"] = allowed
+        return answer
 
     def on_defect(error: Exception) -> Response[Any]:
         logger.error("unexpected error", exc_info=error)

@@ -18,7 +18,7 @@ from lambdas.api.parameters import (
     Parameter,
 )
 
-__all__ = ["openapi_document"]
+__all__ = ["methods_of", "openapi_document"]
 
 _TYPES: Final = (
     types.IngestRequest,
@@ -30,6 +30,7 @@ _TYPES: Final = (
     types.LayoutAnswer,
     types.Deleted,
     types.ErrorAnswer,
+    types.GatewayAnswer,
     types.Health,
 )
 
@@ -44,11 +45,18 @@ def openapi_document() -> dict[str, Any]:
         "info": {
             "title": "Spillway",
             "version": "1",
-            "description": "Write-heavy, time-ordered events: sharded ingest, ordered reads",
+            "description": "Write-heavy, time-ordered events: sharded ingest, ordered reads. Another "
+            "method on one of these paths is answered by 405 with Allow, another path by 404, both "
+            "as ErrorAnswer",
         },
         "paths": _paths(),
         "components": {"schemas": components},
     }
+
+
+def methods_of(path: str) -> list[str]:
+    """Return the methods that a path has, in order; none where there is no such path."""
+    return sorted(method.upper() for method in _paths().get(path, ()))
 
 
 def _paths() -> dict[str, Any]:
@@ -67,10 +75,9 @@ def _paths() -> dict[str, Any]:
             "get": _call("Aggregate a range by intervals", AggregatesAnswer, AGGREGATE_PARAMETERS)
         },
         "/v1/export": {
-            "get": {
-                **_call("Read a range in bulk", types.EventOutput, EXPORT_PARAMETERS),
-                "responses": {"200": _EXPORTED, **_FAILURES},
-            }
+            "get": _call(
+                "Read a range in bulk", types.EventOutput, EXPORT_PARAMETERS, {"200": _EXPORTED}
+            )
         },
         "/v1/layout": {
             "get": _call("Read a layout", types.LayoutAnswer, LAYOUT_PARAMETERS, unknown),
@@ -81,13 +88,20 @@ def _paths() -> dict[str, Any]:
         },
         "/v1/healthz": {"get": _call("Tell that the service answers", types.Health)},
         "/v1/openapi.json": {
-            "get": {"summary": "This document", "responses": {"200": {"description": "OpenAPI"}}}
+            "get": {"summary": "This document", "responses": {"200": _DOCUMENT, **_FAILURES}}
         },
     }
 
 
-def _answer(description: str, kind: type) -> dict[str, Any]:
-    return {"description": description, "content": {"application/json": {"schema": _ref(kind)}}}
+def _answer(description: str, *kinds: type) -> dict[str, Any]:
+    """Return a response of JSON that is one of these types."""
+    refs = [_ref(kind) for kind in kinds]
+    schema = refs[0] if len(refs) == 1 else {"anyOf": refs}
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _retry(description: str, *kinds: type) -> dict[str, Any]:
+    return {**_answer(description, *kinds), "headers": {"Retry-After": _RETRY_AFTER}}
 
 
 def _body(kind: type) -> dict[str, Any]:
@@ -106,18 +120,30 @@ def _call(
 ) -> dict[str, Any]:
     described: dict[str, Any] = {
         "summary": summary,
-        "responses": {"200": _answer("As asked", answer), **further},
+        "responses": {"200": _answer("As asked", answer), **_FAILURES, **further},
     }
     if parameters:
         described["parameters"] = [{"in": "query", **each._asdict()} for each in parameters]
-        described["responses"].update(_FAILURES)
+        described["responses"]["400"] = _INVALID
     return described
 
 
+_RETRY_AFTER: Final = {
+    "description": "Seconds to wait; API Gateway's own answers have none",
+    "schema": {"type": "integer", "minimum": 1},
+}
+_INVALID: Final = _answer(
+    "A parameter or the body is wrong: the message names it", types.ErrorAnswer
+)
 _FAILURES: Final = {
-    "400": _answer("A parameter is wrong: the message names it", types.ErrorAnswer),
-    "429": _answer("Throttled: try again after Retry-After seconds", types.ErrorAnswer),
-    "503": _answer("DynamoDB is out of reach: try again", types.ErrorAnswer),
+    "403": _answer("Not signed, or not allowed to call", types.ErrorAnswer, types.GatewayAnswer),
+    "429": _retry("Throttled: try again", types.ErrorAnswer, types.GatewayAnswer),
+    "500": _answer("A defect, or the function failed", types.ErrorAnswer, types.GatewayAnswer),
+    "503": _retry("Storage is out of reach: try again", types.ErrorAnswer, types.GatewayAnswer),
+}
+_DOCUMENT: Final = {
+    "description": "OpenAPI 3.1",
+    "content": {"application/json": {"schema": {"type": "object"}}},
 }
 _TEXT_HEADER: Final = {"schema": {"type": "string"}}
 _EXPORTED: Final = {
@@ -139,6 +165,7 @@ _EXPORTED: Final = {
     },
     "content": {"application/x-ndjson": {"schema": _ref(types.EventOutput)}},
 }
+_REFUSED: Final = (types.IngestAnswer, types.ErrorAnswer, types.GatewayAnswer)
 _INGEST: Final = {
     "summary": "Write up to 1,000 events and 4 MB; each is accepted or rejected by itself",
     "parameters": [
@@ -159,9 +186,16 @@ _INGEST: Final = {
     "responses": {
         "200": _answer("All accepted", types.IngestAnswer),
         "207": _answer("Some accepted, or worth retrying", types.IngestAnswer),
-        "400": _answer("Nothing accepted, nothing worth retrying", types.IngestAnswer),
-        "413": _answer("Over 1,000 events or 4 MB", types.ErrorAnswer),
-        "429": _answer("All throttled: try again after Retry-After seconds", types.IngestAnswer),
-        "503": _answer("DynamoDB is out of reach: try again", types.IngestAnswer),
+        "400": _answer(
+            "Nothing accepted, nothing worth retrying: IngestAnswer; or the request as a whole is "
+            "not valid: ErrorAnswer",
+            types.IngestAnswer,
+            types.ErrorAnswer,
+        ),
+        "403": _FAILURES["403"],
+        "413": _answer("Over 1,000 events or 4 MB", types.ErrorAnswer, types.GatewayAnswer),
+        "429": _retry("All throttled: try again", *_REFUSED),
+        "500": _FAILURES["500"],
+        "503": _retry("Storage is out of reach, or time ran out: try again", *_REFUSED),
     },
 }

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolver
 
+from lambdas.api.types import ID_BOUNDS, SERIES_BOUNDS, SHARDING_KEY_BOUNDS, TIME_FORM
 from spillway import InvalidInputError
 from spillway.scanning.export_scan import MAX_POOL, ExportMode
 from spillway.scanning.query import Order, Source
@@ -39,9 +40,12 @@ class Parameter(NamedTuple):
 MAX_LIMIT: Final = 1_000  # events of one page over HTTP
 
 _TEXT: Final = {"type": "string"}
-_TIME: Final = {"type": "string", "format": "date-time"}
-_SERIES: Final = Parameter("series", "The series to read", _TEXT, required=True)
-_SHARDING_KEY: Final = Parameter("sharding_key", "Only events with this sharding key", _TEXT)
+_TIME: Final = {**_TEXT, **TIME_FORM}
+_CURSOR: Final = {**_TEXT, "pattern": "^[A-Za-z0-9_-]+$"}  # no padding
+_SERIES: Final = Parameter("series", "The series", {**_TEXT, **SERIES_BOUNDS}, required=True)
+_SHARDING_KEY: Final = Parameter(
+    "sharding_key", "Only events with this sharding key", {**_TEXT, **SHARDING_KEY_BOUNDS}
+)
 _CONSISTENT: Final = Parameter(
     "consistent",
     "Whether every write acknowledged before is seen; costs twice the read units",
@@ -50,8 +54,9 @@ _CONSISTENT: Final = Parameter(
 
 MAX_RCU: Final = Parameter(
     "max_rcu",
-    "Most read units to spend; an answer that reaches them ends early, with a cursor",
-    {"type": "number", "exclusiveMinimum": 0},
+    "Most read units to spend, at most three decimals; an answer that reaches them ends early, "
+    "with a cursor",
+    {"type": "number", "exclusiveMinimum": 0, "maximum": 999_999_999.999},
 )
 
 _FROM: Final = Parameter(
@@ -73,7 +78,7 @@ PAGE_PARAMETERS: Final = (
         "By time, then sharding key and id",
         {"type": "string", "enum": list(Order), "default": Order.ASCENDING},
     ),
-    Parameter("cursor", "Of the page before, for the same query", _TEXT),
+    Parameter("cursor", "Of the page before, for the same query", _CURSOR),
     _CONSISTENT,
     _SHARDING_KEY,
     Parameter(
@@ -97,7 +102,7 @@ EXPORT_PARAMETERS: Final = (
         "One shard after the other, blocks of shards at the same time, or a page of each shard in turn",
         {"type": "string", "enum": list(ExportMode), "default": ExportMode.SHARDS},
     ),
-    Parameter("cursor", "Of the answer before, for the same series, range and mode", _TEXT),
+    Parameter("cursor", "Of the answer before, for the same series, range and mode", _CURSOR),
     _CONSISTENT,
     Parameter(
         "pool",
@@ -110,7 +115,7 @@ LAYOUT_PARAMETERS: Final = (_SERIES,)
 IDENTITY_PARAMETERS: Final = (
     _SERIES,
     Parameter("time", "The event's time, RFC 3339 with zone", _TIME, required=True),
-    Parameter("id", "The event's id", _TEXT, required=True),
+    Parameter("id", "The event's id", {**_TEXT, **ID_BOUNDS}, required=True),
     _SHARDING_KEY._replace(description="The event's sharding key, where it has one"),
 )
 EVENT_PARAMETERS: Final = (*IDENTITY_PARAMETERS, _CONSISTENT)

@@ -6,10 +6,15 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from spillway import ShardingMode, TimeBucket
 from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES
+from spillway.sharding import MAX_SHARDS
 
 __all__ = [
+    "ID_BOUNDS",
     "MAX_BODY_BYTES",
     "MAX_EVENTS",
+    "SERIES_BOUNDS",
+    "SHARDING_KEY_BOUNDS",
+    "TIME_FORM",
     "Deleted",
     "EpochOutput",
     "ErrorAnswer",
@@ -17,6 +22,7 @@ __all__ = [
     "EventInput",
     "EventOutput",
     "EventsPage",
+    "GatewayAnswer",
     "GrowthStopOutput",
     "Health",
     "IngestAnswer",
@@ -30,13 +36,23 @@ __all__ = [
 MAX_BODY_BYTES: Final = 4_000_000
 MAX_EVENTS: Final = 1_000
 
-# Bounds of bytes are checked by the library; JSON Schema can only count characters, so they are documented here.
+# Bounds of bytes are checked by the library. JSON Schema counts characters, of which each is one
+# byte at least: what it refuses is refused, and text beyond ASCII may be refused earlier.
+SERIES_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_SERIES_BYTES}
+ID_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_ID_BYTES, "pattern": "^[^#]+$"}
+SHARDING_KEY_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_SHARDING_KEY_BYTES}
+TIME_FORM: Final = {
+    "format": "date-time",
+    "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})$",
+}
+
 Series = Annotated[
     str,
     Meta(
         description=f"The logical partition key, 1 to {MAX_SERIES_BYTES:,} bytes of UTF-8",
         examples=["SENSOR_READING"],
-        extra_json_schema={"minLength": 1, "maxLength": MAX_SERIES_BYTES},
+        extra_json_schema=SERIES_BOUNDS,
     ),
 ]
 Time = Annotated[
@@ -44,21 +60,21 @@ Time = Annotated[
     Meta(
         description="RFC 3339 with zone, at most microseconds; stored and returned in UTC",
         examples=["2001-01-01T00:01:00.000000Z"],
-        extra_json_schema={"format": "date-time"},
+        extra_json_schema=TIME_FORM,
     ),
 ]
 EventId = Annotated[
     str,
     Meta(
         description=f"1 to {MAX_ID_BYTES} bytes of UTF-8 without #",
-        extra_json_schema={"minLength": 1, "maxLength": MAX_ID_BYTES, "pattern": "^[^#]+$"},
+        extra_json_schema=ID_BOUNDS,
     ),
 ]
 ShardingKey = Annotated[
     str,
     Meta(
         description=f"1 to {MAX_SHARDING_KEY_BYTES} bytes of UTF-8; events that share one share a shard",
-        extra_json_schema={"minLength": 1, "maxLength": MAX_SHARDING_KEY_BYTES},
+        extra_json_schema=SHARDING_KEY_BOUNDS,
     ),
 ]
 Payload = Annotated[
@@ -106,12 +122,19 @@ class RawIngestRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class RejectedEvent(Struct, frozen=True, kw_only=True):
     """An event that is not known to be stored."""
 
-    index: Annotated[int, Meta(description="Its position in the request, from 0")]
+    index: Annotated[
+        int,
+        Meta(
+            description="Its position in the request, from 0",
+            extra_json_schema={"minimum": 0, "maximum": MAX_EVENTS - 1},
+        ),
+    ]
     code: Annotated[
         str,
         Meta(
             description="invalid_event, in_future, too_late, item_too_large, duplicate_event (never stored); "
-            "throttled, storage_unavailable, storage_refused (not stored); unknown_outcome (may be stored)"
+            "throttled, storage_unavailable, storage_refused, deadline (not stored); "
+            "unknown_outcome (may be stored)"
         ),
     ]
     message: Annotated[str, Meta(examples=["events[3].time: must name its time zone"])]
@@ -134,16 +157,23 @@ class ErrorAnswer(Struct, frozen=True, kw_only=True):
     error: ErrorBody
 
 
+class GatewayAnswer(Struct, frozen=True, kw_only=True):
+    """What API Gateway answers by itself: no function was asked, or none answered."""
+
+    message: Annotated[str, Meta(examples=["Forbidden", "Too Many Requests"])]
+
+
 class IngestAnswer(Struct, frozen=True, kw_only=True):
     """One outcome for each event: `accepted` are durably stored, `rejected` lists all others."""
 
-    accepted: int
-    rejected: list[RejectedEvent]
+    accepted: Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": MAX_EVENTS})]
+    rejected: Annotated[list[RejectedEvent], Meta(extra_json_schema={"maxItems": MAX_EVENTS})]
     ids: Annotated[
         list[str | None] | UnsetType,
         Meta(
+            extra_json_schema={"maxItems": MAX_EVENTS},
             description="The id of each event in order, present where the service made any; "
-            "null for an event that is too wrong to have one"
+            "null for an event that is too wrong to have one",
         ),
     ] = UNSET
     error: Annotated[
@@ -206,7 +236,11 @@ class EventsPage(Struct, frozen=True, kw_only=True):
 
 
 Count = Annotated[
-    int, Meta(description="1 to 256, a power of two (in random mode the table's may be any)")
+    int,
+    Meta(
+        description="1 to 256, a power of two (in random mode the table's may be any)",
+        extra_json_schema={"minimum": 1, "maximum": MAX_SHARDS},
+    ),
 ]
 
 

@@ -15,6 +15,7 @@ Observe = Callable[[str, float], None]
 # Throttled, and every way in which a server, a gateway or the network can lose an answer.
 _RETRYABLE: Final = frozenset({408, 429, 500, 502, 503, 504})
 _UNANSWERED: Final = 0
+_MAX_MESSAGE: Final = 500  # characters
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=35, connect=5)  # API Gateway gives up after 30 s
 
 
@@ -38,8 +39,9 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """What went wrong, for people."""
-        return str(self._error.get("message", self.body))
+        """What went wrong, for people: one line, whoever answered."""
+        text = " ".join(str(self._error.get("message", self.body)).split())
+        return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
 
     @property
     def _error(self) -> dict[str, Any]:

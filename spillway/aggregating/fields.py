@@ -12,12 +12,12 @@ from spillway.aggregating.functions import Number
 from spillway.errors import InvalidInputError
 from spillway.scanning.streams import StoredEvent
 
-__all__ = ["Numbers", "numbers_of", "parse_path"]
+__all__ = ["MAX_FIELD_BYTES", "Numbers", "numbers_of", "parse_path"]
 
 Numbers = Callable[[Sequence[StoredEvent]], list[Number]]
 """Returns the numbers of a field in order, without the records that have none there."""
 
-_MAX_BYTES: Final = 1_024
+MAX_FIELD_BYTES: Final = 1_024
 _MAX_KEYS: Final = 32
 _LARGEST: Final = sys.float_info.max
 _PARTS: Final = re.compile(r"(?:[^.\\]|\\\.)+")  # keys, in which a dot is escaped
@@ -30,8 +30,11 @@ def parse_path(field: object) -> tuple[str, ...]:
 
     Raises InvalidInputError where it is none. Elements of arrays have no path.
     """
-    if not isinstance(field, str) or not 1 <= len(field.encode(errors="replace")) <= _MAX_BYTES:
-        raise _invalid(f"must be 1 to {_MAX_BYTES:,} bytes of UTF-8")
+    if (
+        not isinstance(field, str)
+        or not 1 <= len(field.encode(errors="replace")) <= MAX_FIELD_BYTES
+    ):
+        raise _invalid(f"must be 1 to {MAX_FIELD_BYTES:,} bytes of UTF-8")
     if not _PATH.fullmatch(field) or _UNSPEAKABLE.search(field):
         reason = r"must be keys parted by dots, with \. for a dot within a key, without quotes, backslashes or control characters"
         raise _invalid(reason)

@@ -58,7 +58,7 @@ def open_scaler(  # noqa: PLR0913  all parts meet here
     """Return the scaler: once a process. `settings` are those of the writers, growth included."""
     runtime = runtime or Runtime()
     layouts = LayoutSource(call, tables.layouts, settings, runtime)
-    listing = ShardedSeries(call, tables.layouts)
+    listing = ShardedSeries(call, tables.layouts, runtime)
     usage = UsageReader(call, tables.usage)
     enactor = LayoutUpdater(layouts, observe, runtime.now, options.dry_run)
     raiser = CapacityManager(

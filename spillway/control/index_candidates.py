@@ -11,12 +11,12 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from spillway.control.resharding import evidence_since, writes_enough
+from spillway.control.resharding import evidence_since
 from spillway.layouts.model import Layout
 from spillway.layouts.repository import ShardedSeries
 from spillway.runtime import Parallel
 from spillway.scaling.evidence import ThrottleSummary
-from spillway.scaling.policy import decide_ahead_of_demand
+from spillway.scaling.policy import decide_ahead_of_demand, writes_enough
 from spillway.scaling.usage import UsageReader, WriteDemand
 from spillway.settings import Growth
 
@@ -48,8 +48,9 @@ class IndexCandidates:
     ) -> Sequence[IndexCandidate]:
         """Return series with known demand, by the throttles of the index in each minute.
 
-        Costs a Query for each 250 series with more than one shard, and one for each of up to 500 that have not changed since;
-        series with fewer shards in the index than in the table come first.
+        Costs a Query and three BatchGetItems for each 250 series with more than one shard, and a
+        Query for each of up to 500 that have not changed since; series with fewer shards in the
+        index than in the table come first.
         """
         accused = (
             (layout, left)

@@ -23,27 +23,20 @@ from spillway.scaling.policy import (
     cooldown_left,
     decide_on_throttle,
     is_stopped,
+    writes_enough,
 )
 from spillway.scaling.updates import LayoutUpdater, describe_evidence
 from spillway.scaling.usage import WriteDemand
 from spillway.settings import Growth
 
-__all__ = ["Resharder", "evidence_since", "writes_enough"]
+__all__ = ["Resharder", "evidence_since"]
 
 _CONCENTRATED: Final = 0.5  # share of the throttles in one shard that no count can part
-_LEAST: Final = (
-    0.1  # of what a partition takes: a series that writes less is not what makes one hot
-)
 
 
 def evidence_since(layout: Layout) -> float:
     """Return the time from which throttles speak about the layout as it is."""
     return 0.0 if layout.version == 1 else layout.last_updated
-
-
-def writes_enough(demand: float | None, growth: Growth) -> bool:
-    """Tell whether a series may be what makes a key range hot by its writes; one of unknown demand may."""
-    return demand is None or demand >= _LEAST * growth.partition_wcu
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +53,7 @@ class Resharder:
         self, snapshot: Snapshot, throttled: dict[int, float], demand: WriteDemand | None
     ) -> None:
         """Relieve a series whose shards of the table throttle, by shard."""
-        if throttled and writes_enough(demand.table_units if demand else None, self.growth):
+        if throttled and (demand is None or writes_enough(demand.table_units, self.growth)):
             counts = Counter({shard: round(count) for shard, count in throttled.items()})
             self._relieve(snapshot, ThrottleSummary(table=counts), demand, ThrottleTarget.TABLE)
 

@@ -135,7 +135,7 @@ class ShrinkSweep:
     def run(self, deadline: float) -> int:
         """Look at the next page of layouts until `deadline`, and return how many were looked at. Raises StorageError.
 
-        Costs one Query, and for each layout that may change again one of its usage, or three where that is low: half a read unit
+        Costs a Query and a BatchGetItem, and for each layout that may change again one of its usage, or three where that is low: half a read unit
         each for one that is idle, 8 for one that is busy, up to 600 for one that was in use for the whole window.
         """
         if not self._goes_on():

@@ -53,7 +53,10 @@ _NOT_SENT: Final = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectio
 
 
 def call_through(client: "DynamoDBClient") -> Call:
-    """Return the port on a boto3 DynamoDB client; one HTTP request a call, safe from many threads."""
+    """Return the port on a boto3 DynamoDB client; one HTTP request a call, safe from many threads.
+
+    Of a response's headers it keeps the date, as boto3 would: `ResponseMetadata.HTTPHeaders.date`.
+    """
     return _Wire(client)
 
 
@@ -120,6 +123,9 @@ def _read(status: int, headers: Mapping[str, str], content: bytes) -> dict[str, 
         raise OutcomeUnknownError(f"HTTP{status}", "the response is not a JSON object")
     if status != 200:
         raise _error(status, body)
+    date = headers.get("Date")
+    if date is not None:
+        body["ResponseMetadata"] = {"HTTPHeaders": {"date": date}}
     return body
 
 

@@ -31,7 +31,12 @@ class Call(Protocol):
     """
 
     def __call__(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
-        """Send `request` as `operation` (`Query`, `BatchWriteItem`, …) and return the response."""
+        """Send `request` as `operation` (`Query`, `BatchWriteItem`, …) and return the response.
+
+        Where the response carries the Date header, as boto3's do in
+        `ResponseMetadata.HTTPHeaders.date`, this process's clock is compared with it. Without it
+        nothing tells that the clock is wrong.
+        """
         ...
 
 

@@ -10,22 +10,39 @@ from spillway.keys import LAYOUT_KEY
 from spillway.layouts.model import Layout, Snapshot
 from spillway.layouts.repository import decode_stored
 
-__all__ = ["LayoutCache", "StaleLayouts"]
+__all__ = ["MAX_WEIGHT", "LayoutCache", "StaleLayouts"]
 
 
 _MAX_SERIES: Final = 10_000
+MAX_WEIGHT: Final = 100_000  # about 30 MB
 
 
 class LayoutCache:
     """Snapshots by series, the least recently used given up first; thread-safe, no requests.
 
     A series that is not here is not known to be new: a cached miss is never proof of absence.
+
+    Args:
+        ttl: seconds for which a snapshot is fresh.
+        now: wall clock, epoch seconds.
+        max_series: most series whose snapshots are kept.
+        max_weight: most that all snapshots weigh together; the latest is kept whatever it weighs.
+            Each epoch, decision and entry of the history weighs one, a few hundred bytes, and so
+            does the rest of a layout.
     """
 
-    def __init__(self, ttl: float, now: Callable[[], float], max_series: int = _MAX_SERIES) -> None:
+    def __init__(
+        self,
+        ttl: float,
+        now: Callable[[], float],
+        max_series: int = _MAX_SERIES,
+        max_weight: int = MAX_WEIGHT,
+    ) -> None:
         self._ttl = ttl
         self._now = now
-        self._max = max_series
+        self._max_series = max_series
+        self._max_weight = max_weight
+        self._weight = 0
         self._snapshots: OrderedDict[str, Snapshot] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -51,10 +68,25 @@ class LayoutCache:
         if known is not None and known.layout.version > snapshot.layout.version:
             return
         with self._lock:
+            self._drop(series)
             self._snapshots[series] = snapshot
-            self._snapshots.move_to_end(series)
-            if len(self._snapshots) > self._max:
-                self._snapshots.popitem(last=False)
+            self._weight += _weight(snapshot)
+            while self._is_full():
+                self._drop(next(iter(self._snapshots)))
+
+    def _is_full(self) -> bool:
+        count = len(self._snapshots)
+        return count > self._max_series or (count > 1 and self._weight > self._max_weight)
+
+    def _drop(self, series: str) -> None:
+        dropped = self._snapshots.pop(series, None)
+        if dropped is not None:
+            self._weight -= _weight(dropped)
+
+
+def _weight(snapshot: Snapshot) -> int:
+    layout = snapshot.layout
+    return 1 + len(layout.epochs) + len(layout.history) + len(layout.decisions)
 
 
 class StaleLayouts:

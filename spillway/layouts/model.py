@@ -127,16 +127,28 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A layout and the wall clock, in epoch seconds, before the read that returned it was sent."""
+    """A layout as one strongly consistent read returned it.
+
+    Attributes:
+        layout: the layout.
+        loaded_at: this process's wall clock, in epoch seconds, before the read was sent.
+        clock_offset: seconds by which that clock was at least ahead of DynamoDB's, negative where
+            behind.
+        server_time: DynamoDB's clock had not passed this when it answered; None where the endpoint
+            does not tell.
+    """
 
     layout: Layout
     loaded_at: float
+    clock_offset: float = 0.0
+    server_time: float | None = None
 
     def writable_until(self, clock_error: float) -> str:
         """Return the latest event time that may be written under the epoch in force by this snapshot.
 
         A retired epoch closes `horizon` seconds after a time at which it was out of force, and it was in force at
-        `loaded_at` or later; the clocks of whoever loads and whoever closes may each be off by `clock_error` seconds.
+        `loaded_at` or later; the clocks of the writer and of whoever closes may each be off by
+        `clock_error` seconds.
         """
         return format_epoch(self.loaded_at + self.layout.current.horizon - 2 * clock_error)
 

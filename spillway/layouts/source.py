@@ -5,6 +5,7 @@ from typing import Final
 
 from spillway.dynamodb.port import Call, StorageError
 from spillway.layouts.cache import LayoutCache, StaleLayouts
+from spillway.layouts.clock import check_clock
 from spillway.layouts.model import GrowthStop, Layout, Snapshot
 from spillway.layouts.repository import LayoutChange, LayoutRepository
 from spillway.layouts.transitions import (
@@ -17,6 +18,7 @@ from spillway.layouts.transitions import (
 )
 from spillway.runtime import Runtime
 from spillway.settings import Settings
+from spillway.timestamps import format_epoch
 
 __all__ = ["LayoutSource"]
 
@@ -51,18 +53,31 @@ class LayoutSource:
         return seen if self._lagging is None else _newer(seen, self._lagging.known(series))
 
     def to_write(self, series: str) -> Snapshot:
-        """Return a snapshot young enough to write by; creates the layout of a new series."""
-        return self._cache.fresh(series) or self.reload(series)
+        """Return a snapshot young enough to write by; creates the layout of a new series.
+
+        ClockSkewError where this process's clock is too far off to write by.
+        """
+        snapshot = self._cache.fresh(series)
+        if snapshot is None:
+            return self.reload(series)
+        check_clock(series, snapshot.clock_offset, self._settings.clock_error)
+        return snapshot
 
     def reload(self, series: str) -> Snapshot:
-        """Return a snapshot by a strongly consistent read; creates the layout of a new series.
+        """Return a snapshot to write by, read strongly; creates the layout of a new series.
 
-        Settles a succession whose author did not live to do so.
+        Closes what its author left open, and lets an epoch begin now that begins in the future,
+        since its author's clock was fast. So only writers call it: where the endpoint tells no
+        date, their clock decides. ClockSkewError as for `to_write`.
         """
         snapshot = self._store.read_or_create(series)
-        waited = snapshot.loaded_at - snapshot.layout.last_updated
-        if not snapshot.layout.is_settled and waited > _SETTLE_AFTER:
-            snapshot = self._store.settle(series)
+        since_change = abs(snapshot.loaded_at - snapshot.layout.last_updated)  # or a fast clock's
+        if not snapshot.layout.is_settled and since_change > _SETTLE_AFTER:
+            snapshot = self._store.settle(series, by_own_clock=True)
+        latest_start = snapshot.loaded_at + 2 * self._settings.clock_error
+        if snapshot.layout.current.low > format_epoch(latest_start):
+            start = format_epoch(snapshot.loaded_at - self._settings.slack)
+            return self.lower(series, snapshot.layout.current.id, start)
         return self._kept(snapshot)
 
     def find(self, series: str) -> Snapshot | None:
@@ -103,6 +118,8 @@ class LayoutSource:
         """Begin an epoch with these counts, up or down; None keeps a count. No change where they are in force.
 
         Two changes where there is one: the succession, and the close of the epoch that it retires.
+        The second is left to writers where the endpoint tells no date. ClockSkewError where this
+        process's clock is too far off.
         """
         self._kept(self._store.change(series, self._succession(shards, index_shards, BY_HAND)))
         return self._kept(self._store.settle(series))

@@ -90,15 +90,19 @@ def begin_epoch(
 def close_retired(layout: Layout, now: float) -> Layout:
     """Return the layout with every retired epoch closed: its own `horizon` after `now`.
 
-    `now` is the wall clock read after the layout had been: writers load before that, or load the successor.
+    `now` is a clock that is right, read after the layout had been: writers load before that, or
+    load the successor. An epoch never closes before its `horizon` after the last change: the epoch
+    in force begins before that, so no time is left between the two, whatever the clock of the
+    change's author said. Counts stay, so `last_updated` does.
     """
     if layout.is_settled:
         return layout
+    since = max(now, layout.last_updated)
     closed = (
-        replace(epoch, close=format_epoch(now + epoch.horizon)) if epoch.close == OPEN else epoch
+        replace(epoch, close=format_epoch(since + epoch.horizon)) if epoch.close == OPEN else epoch
         for epoch in layout.epochs[:-1]
     )
-    return replace(layout, epochs=(*closed, layout.current), last_updated=_stamp(layout, now))
+    return replace(layout, epochs=(*closed, layout.current))
 
 
 def extend_low(layout: Layout, epoch_id: int, time: str, now: float) -> Layout:

@@ -1,6 +1,7 @@
 """What throttled a series' writes: throttling reasons added up, or CloudWatch figures where no reason is given."""
 
 import math
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Final
 from spillway.dynamodb.port import Item, StorageError, ThrottledError, ThrottlingReason
 from spillway.keys import INDEX_PARTITION_KEY, PARTITION_KEY, parse_index_key, parse_partition_key
 from spillway.layouts.model import Layout
+from spillway.memo import Memo
 from spillway.scaling.policy import (
     ScalingObservation,
     SideObservation,
@@ -22,7 +24,9 @@ __all__ = [
     "CapacityCheck",
     "CapacityMetrics",
     "CapacityUse",
+    "Crowding",
     "ThrottleSummary",
+    "ThrottledRates",
     "ThrottledWrite",
     "infer_reasons",
 ]
@@ -62,6 +66,7 @@ class ThrottleSummary:
         capacity: reasons that are no key range: provisioned, on-demand maximum, account.
         unexplained: writes that came back without a reason.
         epoch_id: the epoch that the writes were under, None where that is not known.
+        new_units: units of events that key ranges throttled for the first time: retries are not demand.
     """
 
     table: Counter[int] = field(default_factory=Counter)
@@ -71,6 +76,7 @@ class ThrottleSummary:
     unexplained: list[ThrottledWrite] = field(default_factory=list)
     index_sharding_keys: Counter[str] = field(default_factory=Counter)
     epoch_id: int | None = None
+    new_units: int = 0
 
     @property
     def cause(self) -> ThrottleKind:
@@ -111,6 +117,11 @@ class ThrottleSummary:
         for write in self.unexplained:
             self.explain(write, found)
         self.unexplained.clear()
+
+    def on_its_sides(self, demand: WriteDemand) -> float:
+        """Return the units a second that a demand wants of what throttles: the table, the index, or the more of both."""
+        table = demand.table_units if self.table else 0.0
+        return max(table, demand.index_units if self.index else 0.0)
 
     def observation(
         self, layout: Layout, demand: WriteDemand | None, now: float
@@ -195,3 +206,54 @@ class CapacityCheck:
             return infer_reasons(self._metrics())
         except StorageError:
             return ()
+
+
+_SPAN: Final = 1.0  # seconds that a rate is averaged over
+_MAX_PAUSE: Final = 5.0  # seconds without a throttled write after which crowding is over
+_MIN_DURATION: Final = 10.0  # seconds: a hot neighbour is relieved long before
+
+
+class ThrottledRates:
+    """Units a second of each series that key ranges throttled in this process. Thread-safe.
+
+    Exponentially weighted sums over about a second, so that one request that comes at once counts in full.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._sums: Memo[tuple[float, float]] = Memo()  # the sum, and when it was that
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def add(self, series: str, units: float) -> float:
+        """Count units that have just throttled for the first time; return the series' rate with them."""
+        now = self._monotonic()
+
+        def add_decayed(before: tuple[float, float] | None) -> tuple[float, float]:
+            total, at = before or (0.0, now)
+            return total * math.exp(-max(0.0, now - at) / _SPAN) + units, now
+
+        return self._sums.update(series, add_decayed)[0] / _SPAN
+
+
+class Crowding:
+    """Tells when series that write too little to be the cause go on throttling. Thread-safe.
+
+    Where a hot neighbour is the cause, that ends once the neighbour has grown. Where it lasts, the table is short of
+    partitions, or one of them holds too many busy keys.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._since = self._last = -math.inf
+        self._lock = threading.Lock()
+
+    def is_lasting(self) -> bool:
+        """Count one such series that throttles now; return whether that has gone on for ten seconds."""
+        with self._lock:
+            now = self._monotonic()
+            if now - self._last > _MAX_PAUSE:
+                self._since = now
+            self._last = now
+            return now - self._since >= _MIN_DURATION

@@ -23,6 +23,7 @@ __all__ = [
     "decide_on_throttle",
     "is_stopped",
     "shards_needed",
+    "writes_enough",
 ]
 
 
@@ -126,6 +127,15 @@ def shards_needed(demand: float, partition_wcu: float = PARTITION_WCU) -> int:
 def carried_units(shards: int, partition_wcu: float = PARTITION_WCU) -> float:
     """Return the units a second that a count is taken to carry."""
     return max(partition_wcu, shards * partition_wcu / _SHARDS_A_PARTITION)
+
+
+def writes_enough(units: float, growth: Growth) -> bool:
+    """Return whether a series that writes so many units a second may be what heats a key range.
+
+    It may not where one shard is meant to carry it, a quarter of a partition's rate. What heats its
+    partition is then written by others, and more shards of its own would only make its reads dearer.
+    """
+    return _wanted(units, growth) > 1
 
 
 def decide_ahead_of_demand(seen: ScalingObservation, growth: Growth) -> ScalingDecision:

@@ -1,23 +1,32 @@
 """Apply scaling decisions to layouts, and report what was done."""
 
+import threading
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from spillway.dynamodb.port import ThrottlingReason
 from spillway.layouts.model import GrowthStop, Layout, Snapshot
 from spillway.layouts.source import LayoutSource
 from spillway.layouts.transitions import ChangeReason
+from spillway.limiters import IntervalLimiter, RateLimiter
 from spillway.scaling.policy import ScalingDecision, ScalingObservation, SideObservation
 
 __all__ = [
     "LayoutUpdater",
     "Observer",
+    "Reporter",
     "ScalingEvent",
     "ScalingKind",
     "describe_evidence",
     "ignore",
 ]
+
+
+_REPEAT_AFTER: Final = 60.0  # seconds
+_MAX_REPORTS: Final = 10.0  # of one kind in that time
 
 
 class ScalingKind(StrEnum):
@@ -51,6 +60,7 @@ class ScalingEvent:
         evidence: figures it was decided by, for people.
         dry_run: it was only decided, not done.
         throttling: reasons that DynamoDB gave, of `capacity_limited`.
+        unreported: findings of this kind since the last report of one, which were not reported.
     """
 
     kind: ScalingKind
@@ -64,6 +74,7 @@ class ScalingEvent:
     dry_run: bool = False
     hot_sharding_keys: tuple[str, ...] = ()
     throttling: tuple[ThrottlingReason, ...] = ()
+    unreported: int = 0
 
 
 Observer = Callable[[ScalingEvent], None]
@@ -73,6 +84,44 @@ Observer = Callable[[ScalingEvent], None]
 def ignore(event: ScalingEvent) -> None:
     """Let a scaling event pass unseen."""
     del event
+
+
+class Reporter:
+    """Passes scaling events on to an observer, findings that repeat once a minute at most. Thread-safe.
+
+    `stopped` passes once a minute for each series, and `capacity_limited` for each set of limits: whichever series
+    meets these, they are the table's or the account's. Of either kind ten pass a minute at most. The next one
+    that passes says how many did not. All other events pass at once.
+    """
+
+    def __init__(self, observe: Observer, monotonic: Callable[[], float]) -> None:
+        self._observe = observe
+        self._repeats = IntervalLimiter(_REPEAT_AFTER, monotonic)
+        self._rates = {
+            kind: RateLimiter(_MAX_REPORTS / _REPEAT_AFTER, _MAX_REPORTS, monotonic)
+            for kind in (ScalingKind.STOPPED, ScalingKind.CAPACITY_LIMITED)
+        }
+        self._unreported: Counter[ScalingKind] = Counter()
+        self._lock = threading.Lock()
+
+    def report(self, event: ScalingEvent) -> None:
+        """Pass an event on, or count it."""
+        rate = self._rates.get(event.kind)
+        if rate is None:
+            self._observe(event)
+            return
+        passes = self._repeats.may_pass(f"{event.kind} {_subject(event)}") and rate.may_pass()
+        with self._lock:
+            unreported = self._unreported.pop(event.kind, 0)
+            if not passes:
+                self._unreported[event.kind] = unreported + 1
+        if passes:
+            self._observe(replace(event, unreported=unreported))
+
+
+def _subject(event: ScalingEvent) -> object:
+    """Return what a finding is about."""
+    return event.throttling if event.kind is ScalingKind.CAPACITY_LIMITED else event.series
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +146,8 @@ class LayoutUpdater:
         """
         series, before = snapshot.layout.series, snapshot.layout.current
         if not self.dry_run:
-            latest = self.layouts.reload(series)
-            if latest.layout.version != snapshot.layout.version:
+            latest = self.layouts.read(series)
+            if latest is None or latest.version != snapshot.layout.version:
                 return False
         changed = self.dry_run or self._set(snapshot, decision, reason)
         self.observe(
@@ -121,7 +170,7 @@ class LayoutUpdater:
             snapshot, reason, shards=decision.shards, index_shards=decision.index_shards
         )
         if changed is None:
-            self.layouts.reload(snapshot.layout.series)
+            self.layouts.read(snapshot.layout.series)  # keeps what the winner wrote
         return changed is not None
 
     def stop(self, layout: Layout, decision: ScalingDecision, evidence: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from spillway.dynamodb.port import Call, Item, StorageError
 from spillway.keys import USAGE_EXPIRES, USAGE_KEY, USAGE_SORT_KEY
+from spillway.memo import Memo
 from spillway.sharding import PARTITION_WCU
 
 __all__ = [
@@ -32,7 +33,8 @@ WINDOW: Final = 10  # seconds
 _SECONDS_A_SAMPLE: Final = 0.5  # of what one partition takes: 500 events
 _SAMPLES_A_SECOND: Final = 20.0  # of the whole fleet, on one item
 _KEPT: Final = 2 * 86_400  # seconds, for the planner that shrinks
-_RISING: Final = 3  # seconds over which a rate that has just risen is looked for
+_RISING: Final = (1, 2, 3)  # seconds over which a rate that has just risen is looked for
+_STEADY: Final = (5, 10)  # the same of a series whose samples are few
 _MIN_PART: Final = 0.25  # of the second under way, for it to count
 _MAX_ERROR: Final = 0.35  # standard error of a rate that is good enough to act on, relative to it
 
@@ -147,16 +149,18 @@ def steady_demand(now: float, windows: Mapping[int, Item], min_seconds: int) -> 
 def rising_demand(now: float, windows: Mapping[int, Item]) -> WriteDemand | None:
     """Return the highest rates of the last one to three seconds that can be trusted, None where samples are too few.
 
-    For traffic that has just begun, which an average over the silence before it would hide.
+    For traffic that has just begun, which an average over the silence before it would hide. Only where none of
+    these can be trusted, up to ten seconds are averaged.
     """
     ends = [float(int(now))] if now % 1 < _MIN_PART else [now, float(int(now))]
-    rates = [
-        _rates(windows, math.ceil(end) - seconds, end)
-        for end in ends
-        for seconds in range(1, _RISING + 1)
-    ]
-    trusted = [rate for rate in rates if rate is not None]
-    return max(trusted, key=lambda rate: rate.events, default=None)
+    for spans in (_RISING, _STEADY):
+        rates = [
+            _rates(windows, math.ceil(end) - seconds, end) for end in ends for seconds in spans
+        ]
+        trusted = [rate for rate in rates if rate is not None]
+        if trusted:
+            return max(trusted, key=lambda rate: rate.events)
+    return None
 
 
 def _rates(windows: Mapping[int, Item], first: int, end: float) -> WriteDemand | None:
@@ -182,15 +186,14 @@ def _sum(windows: Mapping[int, Item], first: int, last: int) -> UsageSample:
     return UsageSample(totals["t"], totals["i"], totals["e"], totals["v"])
 
 
-_MAX_SERIES: Final = 10_000
 _HALF_LIFE: Final = 60.0  # seconds, of a rate that was seen: a series gone quiet is sampled more
-_STEADY: Final = 3  # seconds that a rate is averaged over before anything throttles
+_STEADY_SECONDS: Final = 3  # seconds that a rate is averaged over before anything throttles
 
 
 class UsageRecorder:
     """Records what this process wants to write and reads what all want. Thread-safe.
 
-    Losing a sample loses precision, never data: failures of the usage table are counted in `failures` and pass.
+    Losing a sample loses precision, never data: failures of the usage table are counted in `failures`.
     """
 
     def __init__(
@@ -206,7 +209,7 @@ class UsageRecorder:
         self._now = now
         self._random = random
         self._partition_wcu = partition_wcu
-        self._rates: dict[str, tuple[float, float]] = {}  # events a second, and when that was known
+        self._rates: Memo[tuple[float, float]] = Memo()  # events a second, and when that was known
         self.failures = 0
 
     def record(
@@ -222,38 +225,49 @@ class UsageRecorder:
         if self._random() >= probability:
             return None
         sample = measure().taken_with(probability)
-        answer = self._asked("UpdateItem", add_request(self._table, series, now, sample))
+        try:
+            answer = self._counted("UpdateItem", add_request(self._table, series, now, sample))
+        except StorageError:
+            return None
         item = answer.get("Attributes", {})
-        return self._remembered(series, now, steady_demand(now, {window_of(now): item}, _STEADY))
+        return self._remembered(
+            series, now, steady_demand(now, {window_of(now): item}, _STEADY_SECONDS)
+        )
 
     def demand(self, series: str) -> WriteDemand | None:
-        """Return the fleet's rates of the last seconds, the highest. Costs two GetItems."""
+        """Return the fleet's highest rates of the last seconds, None where the samples are too few to tell.
+
+        Costs two GetItems. Raises StorageError where neither is answered.
+        """
         now = self._now()
-        starts = (window_of(now), window_of(now - WINDOW))
-        windows = {
-            start: self._asked("GetItem", get_request(self._table, series, start)).get("Item", {})
-            for start in starts
-        }
+        windows: dict[int, Item] = {}
+        failure: StorageError | None = None
+        for start in (window_of(now), window_of(now - WINDOW)):
+            try:
+                answer = self._counted("GetItem", get_request(self._table, series, start))
+                windows[start] = answer.get("Item", {})
+            except StorageError as error:
+                failure = error
+        if failure is not None and not windows:
+            raise failure
         return self._remembered(series, now, rising_demand(now, windows))
 
-    def _asked(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def _counted(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         try:
             return self._call(operation, request)
         except StorageError:
             self.failures += 1
-            return {}
+            raise
 
     def _rate(self, series: str, now: float) -> float:
-        rate, at = self._rates.get(series, (0.0, now))
+        rate, at = self._rates.get(series) or (0.0, now)
         return rate * math.exp2(-max(0.0, now - at) / _HALF_LIFE)
 
     def _remembered(
         self, series: str, now: float, demand: WriteDemand | None
     ) -> WriteDemand | None:
-        if len(self._rates) > _MAX_SERIES:
-            self._rates.clear()
         if demand is not None:
-            self._rates[series] = demand.events, now
+            self._rates.put(series, (demand.events, now))
         return demand
 
 

@@ -15,7 +15,8 @@ from spillway.scanning.streams import PartitionStream, StoredEvent
 __all__ = ["OrderedMerge"]
 
 _sort_key = itemgetter(0)
-_MAX_AHEAD: Final = 64
+_MAX_BOUNDS: Final = 64  # opened at once
+_MAX_STREAMS: Final = 256  # open at once, but for those of one bound
 
 
 class OrderedMerge:
@@ -61,10 +62,16 @@ class OrderedMerge:
         return run
 
     def open(self, bounds: int) -> None:
-        """Open the partitions of the next bounds, at most 64, where nothing open is left to fetch before them."""
+        """Open the partitions of the next bounds, where nothing open is left to fetch before them.
+
+        At most 64 bounds, and none after the first with 256 partitions open: what is opened at once
+        is fetched in one round, and a read looks at its deadline between rounds.
+        """
         if any(each.holds_up for each in self.streams):
             return
-        for _ in range(min(max(1, bounds), _MAX_AHEAD)):
+        for number in range(min(max(1, bounds), _MAX_BOUNDS)):
+            if number and len(self.streams) >= _MAX_STREAMS:
+                return
             opened = self._waiting.open_next()
             self.opened += bool(opened)
             self.streams += opened

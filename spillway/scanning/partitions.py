@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from spillway.keys import TimeBucket, bucket_label, index_key, partition_key
@@ -69,30 +69,39 @@ def _index_partitions(layout: Layout, query: ReadQuery) -> Iterator[ScanPartitio
 
 
 def _walk(query: ReadQuery, epochs: list[Epoch], bucket: TimeBucket) -> Iterator[ScanPartition]:
-    """Yield the partitions of all buckets of one size; a bucket has the most index shards of its epochs."""
-    for label in _labels(query, bucket) if epochs else ():
-        first, after = label + _FIRST_TIME[len(label) :], label + _LAST_TIME[len(label) :]
-        count = max(
-            (epoch.index_shards for epoch in epochs if epoch.meets(first, after)), default=0
-        )
-        for index_shard in range(count):
-            yield ScanPartition(
-                index_key(query.series, label, index_shard),
-                after if query.descending else first,
-                on_index=True,
-            )
+    """Yield the partitions of all buckets of one size that the range and some of the epochs meet.
 
-
-def _labels(query: ReadQuery, bucket: TimeBucket) -> Iterator[str]:
-    """Yield the labels of all buckets of a size that the range meets, in the order of the read."""
+    A bucket has the most index shards of its epochs. Times without an epoch cost nothing.
+    """
     first, last = to_datetime(query.start), to_datetime(query.end) - timedelta(microseconds=1)
-    time, step = (last, -_STEP[bucket]) if query.descending else (first, _STEP[bucket])
     lowest, highest = (bucket_label(format_time(each), bucket) for each in (first, last))
-    label = bucket_label(format_time(time), bucket)
-    while lowest <= label <= highest:
-        yield label
-        try:
-            time += step
-        except OverflowError:  # the first or last year
-            return
+    time: datetime | None = last if query.descending else first
+    while time is not None:
         label = bucket_label(format_time(time), bucket)
+        if not lowest <= label <= highest:
+            return
+        low, high = label + _FIRST_TIME[len(label) :], label + _LAST_TIME[len(label) :]
+        counts = [epoch.index_shards for epoch in epochs if epoch.meets(low, high)]
+        # A bucket that the range meets midway begins where the range does.
+        bound = min(high, query.end) if query.descending else max(low, query.start)
+        for index_shard in range(max(counts, default=0)):
+            yield ScanPartition(index_key(query.series, label, index_shard), bound, on_index=True)
+        step = -_STEP[bucket] if query.descending else _STEP[bucket]
+        time = _add(time, step) if counts else _nearest_epoch(query, epochs, low, high)
+
+
+def _add(time: datetime, step: timedelta) -> datetime | None:
+    """Return a time that much later, None beyond the first or last year."""
+    try:
+        return time + step
+    except OverflowError:
+        return None
+
+
+def _nearest_epoch(query: ReadQuery, epochs: list[Epoch], low: str, high: str) -> datetime | None:
+    """Return where the read meets its next epoch, after a bucket [low, high] without one."""
+    if query.descending:
+        time = max((epoch.close for epoch in epochs if epoch.close < low), default=None)
+    else:
+        time = min((epoch.low for epoch in epochs if epoch.low > high), default=None)
+    return None if time is None else to_datetime(time)

@@ -165,16 +165,15 @@ class SourceScan:
         if budget.read_units is None or not due:
             return due
         left = budget.read_units - spent.read_units
-        behind = [each for each in due if each[0].reached == self._furthest_behind(due)]
+        first = max if self._work.query.descending else min
+        furthest_behind = first(stream.reached for stream, _ in due)
+        behind = [each for each in due if each[0].reached == furthest_behind]
         self.min_units = self._unit * len(behind)
         for some in (due, behind):
             limits = fit_limits([limit for _, limit in some], left, self.item_bytes, self._unit)
             if limits is not None:
                 return [(stream, limit) for (stream, _), limit in zip(some, limits, strict=True)]
         return None
-
-    def _furthest_behind(self, due: list[tuple[PartitionStream, int]]) -> str:
-        return (max if self._work.query.descending else min)(each.reached for each, _ in due)
 
     @property
     def _unit(self) -> float:
@@ -215,9 +214,11 @@ def end_reason(leg: SourceScan) -> str:
 
 def raise_failure(leg: SourceScan) -> None:
     """Raise what kept a read from making any progress."""
-    for stream in leg.failed:
-        if stream.failure is not None:
-            raise stream.failure
+    for failure in (stream.failure for stream in leg.failed):
+        if isinstance(failure, SourceThrottledError):
+            raise failure.throttle
+        if failure is not None:
+            raise failure
     if leg.ended is ScanEnd.UNITS:
         reason = f"must be {leg.min_units:g} at least: one round of requests to all partitions"
         raise InvalidInputError("invalid_query", "max_rcu", reason)
@@ -419,8 +420,9 @@ class Scan:
             yield kept
 
     def _switches(self, leg: SourceScan) -> bool:
-        """Tell whether the other source goes on from here."""
-        if not self._requests.switchable:
+        """Tell whether the other source goes on from here; none begins after the soft deadline."""
+        in_time = self._sources.runtime.monotonic() < self._budget.patience
+        if not (self._requests.switchable and in_time):
             return False
         throttled = any(isinstance(each.failure, SourceThrottledError) for each in leg.failed)
         return throttled or leg.ended is ScanEnd.GIVEN_UP

@@ -44,12 +44,13 @@ class RangeQuery:
         self._table = table
         self._query = query
         self._after = after
-        low, high = query.start, query.end
+        self._low, self._high = query.start, query.end
+        # A position narrows the range and never widens it: it may be the bound of a bucket that
+        # begins before the range does.
         if after is not None and query.descending:
-            high = after  # BETWEEN includes it; fetched pages leave it out
+            self._high = min(self._high, after)  # BETWEEN includes it; `wanted` leaves it out
         elif after is not None:
-            low = after + "\0"  # the next possible sort key
-        self._low, self._high = low, high
+            self._low = max(self._low, after + "\0")  # the next possible sort key
 
     def request(
         self, partition: ScanPartition, limit: int, position: Item | None

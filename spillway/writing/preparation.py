@@ -138,6 +138,7 @@ class PreparedEvent:
         sent: the item of the last attempt.
         epoch_id: the epoch that it was sent under.
         unsettled: the item of an attempt whose outcome is not known, to be sent again before anything else.
+        throttled: a key range has throttled it before.
         shard: the shard chosen at random, kept within an epoch so that a retry doubles nothing; None until then.
     """
 
@@ -151,6 +152,7 @@ class PreparedEvent:
     expires: int | None
     failure: StorageError | None = None
     outcome_unknown: bool = False
+    throttled: bool = False
     shard: int | None = None
     sent: Item | None = None
     unsettled: Item | None = None

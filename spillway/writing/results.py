@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from spillway.dynamodb.port import RefusedError, StorageError, ThrottledError
+from spillway.dynamodb.retries import DeadlinePassedError
 from spillway.errors import InvalidInputError
 
 __all__ = ["Rejected", "WriteResult", "reject_input", "reject_storage"]
@@ -14,8 +15,10 @@ class Rejected:
 
     Attributes:
         index: its position in the request.
-        code: a stable word: `invalid_event`, `in_future`, `too_late`, `item_too_large`, `duplicate_event` (never
-            stored), `throttled`, `storage_unavailable`, `storage_refused` (not stored), `unknown_outcome` (may be).
+        code: a stable word. Never stored: `invalid_event`, `in_future`, `too_late`,
+            `item_too_large`, `duplicate_event`. Not stored: `throttled`, `storage_unavailable`,
+            `storage_refused`, `deadline` (never sent, because the time of the write was up).
+            Maybe stored: `unknown_outcome`.
         where: the field at fault, such as `time`; empty where it is none or several.
         message: one sentence, without the field's name.
         retryable: whether the same event may be accepted later; identity makes a retry safe.
@@ -59,6 +62,9 @@ def reject_storage(index: int, error: StorageError, *, outcome_unknown: bool) ->
     if outcome_unknown:
         message = f"may or may not be stored; retry it with the same id ({error})"
         return Rejected(index=index, code="unknown_outcome", message=message, retryable=True)
+    if isinstance(error, DeadlinePassedError):
+        message = "not sent, because the time of this write was up; send it again"
+        return Rejected(index=index, code="deadline", message=message, retryable=True)
     if isinstance(error, RefusedError) and error.is_invalid:
         return Rejected(index=index, code="invalid_event", message=str(error), retryable=False)
     if isinstance(error, ThrottledError):

@@ -78,16 +78,29 @@ class EventRouter:
         addressed: list[AddressedEvent],
         deadline: float,
     ) -> list[PreparedEvent]:
-        """Address events of one series; reload once for events that lie beyond the snapshot's reach."""
+        """Address events of one series; load the layout once for those that the snapshot leaves."""
         beyond = self._place(snapshot, events, addressed)
         if not beyond:
             return []
         series = beyond[0].series
-        reloaded = self._for_each([series], self._layouts.reload, deadline)[0]
+        times = [event.time for event in beyond]
+        load = partial(self._load_to_cover, times)
+        reloaded = self._for_each([series], load, deadline)[0]
         if not isinstance(reloaded, Snapshot):
             return _failed(beyond, reloaded)
         still = self._place(reloaded, beyond, addressed)
         return _failed(still, UnreachableError("LayoutStale", "no layout covers the event yet"))
+
+    def _load_to_cover(self, times: Sequence[str], series: str) -> Snapshot:
+        """Load the layout anew, and lower the mark of the epoch in force over a gap in it."""
+        snapshot = self._layouts.reload(series)
+        layout = snapshot.layout
+        uncovered = [time for time in times if next(layout.covering(time), None) is None]
+        if not uncovered:
+            return snapshot
+        earliest = min(uncovered)
+        gap_start = max((e.close for e in layout.epochs if e.close < earliest), default=earliest)
+        return self._layouts.lower(series, layout.current.id, gap_start)
 
     def _place(
         self, snapshot: Snapshot, events: list[PreparedEvent], addressed: list[AddressedEvent]

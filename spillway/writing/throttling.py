@@ -15,6 +15,7 @@ from spillway.dynamodb.port import (
     ThrottlingReason,
 )
 from spillway.dynamodb.retries import call_until
+from spillway.limiters import IntervalLimiter
 from spillway.runtime import Runtime
 from spillway.scaling.autoscaler import WriterAutoscaler
 from spillway.scaling.evidence import CapacityCheck, ThrottledWrite, ThrottleSummary
@@ -116,7 +117,7 @@ class ThrottleHandler:
         self._grower = grower
         self._runtime = runtime
         self._capacity = capacity
-        self._probed_at: dict[str, float] = {}
+        self._probes = IntervalLimiter(_PROBE_EVERY, runtime.monotonic)
 
     def relieve(self, left: Sequence[PreparedEvent], deadline: float) -> list[PreparedEvent]:
         """Relieve every series that throttles, all at the same time; return the events that are still to be written.
@@ -129,9 +130,9 @@ class ThrottleHandler:
                 by_series.setdefault(event.series, []).append(event)
         if not by_series:
             return list(left)
-        tasks = [
-            partial(self._relieve, series, events, deadline) for series, events in by_series.items()
-        ]
+        # What throttles most goes first: a process asks for the fleet's rate a few times a second only.
+        ranked = sorted(by_series.items(), key=lambda each: -len(each[1]))
+        tasks = [partial(self._relieve, series, events, deadline) for series, events in ranked]
         stored = set().union(*self._runtime.parallel(tasks))
         return [event for event in left if id(event) not in stored]
 
@@ -148,17 +149,15 @@ class ThrottleHandler:
         elif self._grower.growth.policy is None:  # the scaler may see to it
             self._grower.follow(series)
         elif pressure.cause is ThrottleKind.KEY_RANGE:
+            pressure.new_units = _count_new(throttled)
             self._grower.relieve(series, pressure, deadline)
         return _settle(throttled, probed)
 
     def _probe(self, series: str, pressure: ThrottleSummary, deadline: float) -> ProbeResult:
         """Probe for a cause where DynamoDB named none, now and then."""
-        now = self._runtime.monotonic()
-        recently = now - self._probed_at.get(series, -_PROBE_EVERY) < _PROBE_EVERY
         known = not pressure.unexplained or pressure.cause is not ThrottleKind.UNKNOWN
-        if known or recently or self._grower.growth.policy is None:
+        if known or self._grower.growth.policy is None or not self._probes.may_pass(series):
             return ProbeResult()
-        self._probed_at[series] = now
         probed = send_probes(call_until(deadline, self._call, self._runtime), self._table, pressure)
         if probed.exhausted and probed.without_reason and self._capacity is not None:
             pressure.explain_rest(self._capacity.reasons())
@@ -173,6 +172,14 @@ def _settle(events: Sequence[PreparedEvent], probed: ProbeResult) -> set[int]:
     for item, error in probed.unknown:
         by_item[id(item)].leave_unsettled(item, error)
     return {id(by_item[id(item)]) for item in probed.stored}
+
+
+def _count_new(events: Sequence[PreparedEvent]) -> int:
+    """Return the units of events that throttle for the first time, and note on these that they have."""
+    units = sum(event.write_units for event in events if not event.throttled)
+    for event in events:
+        event.throttled = True
+    return units
 
 
 def _throttled(event: PreparedEvent) -> ThrottledWrite:

@@ -79,7 +79,10 @@ class Writer:
         self._runtime = runtime
 
     def write(self, events: Iterable[Event], timeout: float) -> WriteResult:
-        """Write events, retrying what fails until `timeout` seconds have passed; one outcome each."""
+        """Write events, retry what fails for `timeout` seconds, return one outcome each.
+
+        Events that were not sent by then are rejected as `deadline`.
+        """
         deadline = self._runtime.monotonic() + timeout
         pending, rejected, ids = self._prepare(events)
         beside = self._watch.tasks(pending)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import count, pairwise
 from typing import Any
 
@@ -27,13 +27,15 @@ from tests.support.fakes import NOON
 from tests.support.layouts import epoch, store_layout
 from tests.support.memory_table import EVENTS
 from tests.support.stores import DAY, HOUR, MemoryStore, event_at, events_every
-from tests.support.strategies import recent_times
+from tests.support.strategies import ranges, recent_times
 
 START, END = NOON - 6 * HOUR, NOON + HOUR
 ALL = tuple(Function)
 EXACT = tuple(each for each in Function if each not in PERCENTILES)
 MINUTE = timedelta(minutes=1)
+Span = tuple[datetime, datetime]
 
+spans = st.just((START, END)) | ranges(START, END)
 fills = st.sampled_from([each.value for each in Fill])
 intervals = st.sampled_from([7 * MINUTE, 20 * MINUTE, HOUR, DAY])
 numbers = st.integers(-50, 50) | st.floats(-1e9, 1e9) | st.sampled_from([None, "x", True])
@@ -49,27 +51,29 @@ def event_lists(draw: st.DrawFn) -> list[Event]:
     ]
 
 
-def _rows(store: EventStore, **question: Any) -> list[AggregateRow]:
-    return [row for page in _pages(store, **question) for row in page.rows]
+def _rows(store: EventStore, span: Span = (START, END), **question: Any) -> list[AggregateRow]:
+    return [row for page in _pages(store, span, **question) for row in page.rows]
 
 
-def _pages(store: EventStore, **question: Any) -> list[AggregatePage]:
-    pages = [store.aggregate("s", START, END, **question)]
+def _pages(store: EventStore, span: Span = (START, END), **question: Any) -> list[AggregatePage]:
+    pages = [store.aggregate("s", *span, **question)]
     while pages[-1].cursor is not None:
-        pages.append(store.aggregate("s", START, END, cursor=pages[-1].cursor, **question))
+        pages.append(store.aggregate("s", *span, cursor=pages[-1].cursor, **question))
         assert len(pages) < 2_000
     return pages
 
 
-def _expected(events: list[Event], **question: Any) -> list[AggregateRow]:
+def _expected(events: list[Event], span: Span, **question: Any) -> list[AggregateRow]:
     kept = [record(e.time, f"{e.sharding_key or ''}#{e.id}", e.payload) for e in events]
     path, interval = question.pop("field"), question.pop("interval")
-    return expected_rows(kept, ask(START, END, interval, path=path, **question))
+    return expected_rows(kept, ask(*span, interval, path=path, **question))
 
 
-@given(event_lists(), intervals, fills, st.integers(1, 30), st.sampled_from(["table", "index"]))
-def test_any_number_of_shards_gives_the_same_bytes(
-    events: list[Event], interval: timedelta, fill: str, limit: int, read: str
+@given(
+    event_lists(), spans, intervals, fills, st.integers(1, 30), st.sampled_from(["table", "index"])
+)
+def test_any_number_of_shards_gives_the_same_bytes(  # noqa: PLR0917
+    events: list[Event], span: Span, interval: timedelta, fill: str, limit: int, read: str
 ) -> None:
     answers = set()
     for shards in (1, 4, 16, 64):
@@ -79,6 +83,7 @@ def test_any_number_of_shards_gives_the_same_bytes(
             shown(
                 _rows(
                     memory.another(),
+                    span,
                     interval=interval,
                     field="v",
                     functions=ALL,
@@ -123,14 +128,14 @@ def grown(draw: st.DrawFn) -> Grown:
     return Grown(early, draw(st.permutations(late)), (draw(shards), draw(shards)))
 
 
-@given(grown(), intervals, fills, st.integers(1, 9))
+@given(grown(), spans, intervals, fills, st.integers(1, 9))
 def test_copies_under_two_epochs_and_late_events_count_once(
-    grown: Grown, interval: timedelta, fill: str, limit: int
+    grown: Grown, span: Span, interval: timedelta, fill: str, limit: int
 ) -> None:
     asked: dict[str, Any] = {"interval": interval, "field": "v", "fill": fill}
     functions = ("count", "min", "max", "first", "last")
-    found = _rows(grown.play().another(), limit=limit, functions=functions, **asked)
-    expected = _expected(grown.events, functions=functions, **asked)
+    found = _rows(grown.play().another(), span, limit=limit, functions=functions, **asked)
+    expected = _expected(grown.events, span, functions=functions, **asked)
     assert [(row.start, row.skipped) for row in found] == [
         (row.start, row.skipped) for row in expected
     ]
@@ -139,17 +144,42 @@ def test_copies_under_two_epochs_and_late_events_count_once(
             assert row[name] == (None if wanted[name] is None else pytest.approx(wanted[name]))
 
 
-@given(event_lists(), intervals, fills, st.floats(0.5, 6), st.sampled_from([1, 4]))
-def test_any_budget_of_read_units_comes_to_the_same_rows_or_says_why_not(
-    events: list[Event], interval: timedelta, fill: str, units: float, shards: int
+@given(ranges(START, END), intervals, fills, st.lists(st.booleans(), min_size=1, max_size=30))
+def test_requests_that_fail_change_no_row(
+    span: Span, interval: timedelta, fill: str, drawn: list[bool]
+) -> None:
+    fates: list[bool] = []
+
+    def flaky(call: Call) -> Call:
+        def through(operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+            if fates and fates.pop():
+                raise ThrottledError("ThrottlingException", "")
+            return call(operation, request)
+
+        return through
+
+    memory = MemoryStore(Settings(shards=32), wrap=flaky)
+    memory.store.write(events_every(7 * MINUTE, 60, until=END, series="s"))
+    store = memory.another()
+    # Shows how few events there are, so that plans begin with the index.
+    store.read("s", *span, consistent=False)
+    fates += drawn
+    asked: dict[str, Any] = {"interval": interval, "field": "n", "functions": EXACT, "fill": fill}
+    found = _rows(store, span, consistent=False, timeout=1_000, **asked)
+    assert shown(found) == shown(_rows(memory.store, span, **asked))
+
+
+@given(event_lists(), spans, intervals, fills, st.floats(0.5, 6), st.sampled_from([1, 4]))
+def test_any_budget_of_read_units_comes_to_the_same_rows_or_says_why_not(  # noqa: PLR0917
+    events: list[Event], span: Span, interval: timedelta, fill: str, units: float, shards: int
 ) -> None:
     memory = MemoryStore(Settings(shards=shards))
     memory.store.write(events)
     asked: dict[str, Any] = {"interval": interval, "field": "v", "functions": EXACT, "fill": fill}
-    whole = _rows(memory.store, **asked)
+    whole = _rows(memory.store, span, **asked)
     refused, pages = "", []
     try:
-        pages = _pages(memory.another(), max_rcu=units, consistent=False, **asked)
+        pages = _pages(memory.another(), span, max_rcu=units, consistent=False, **asked)
     except InvalidInputError as error:
         refused = f"{error.code} {error.where}"
     assert refused in {"", "invalid_query max_rcu"} | ({"interval_too_long interval"} if fill == "linear" else set())  # fmt: skip

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from spillway import Settings
 from spillway.dynamodb.port import Call
 from spillway.timestamps import format_time
+from tests.api.described import check_answer, check_taken
 from tests.support.fakes import NOON
 from tests.support.gateway import Answer, LambdaContext, call
 from tests.support.stores import DAY, MemoryStore
@@ -73,8 +75,15 @@ class Api:
         return self
 
     def request(self, method: str, path: str, query: Any = "", **parts: Any) -> Answer:
+        """Send a request, and hold it and its answer against the API's description."""
         function = self.functions[self.routes.get((method, path), "query")]
-        return call(function.handler, method, path, query, **parts)
+        answer = call(function.handler, method, path, query, **parts)
+        check_answer(method, path, answer)
+        if answer.status == 200:
+            raw_query = query if isinstance(query, str) else urlencode(query)
+            bodies = map(json.loads, _texts(parts.get("body")))
+            check_taken(method, path, raw_query, parts.get("headers") or {}, bodies)
+        return answer
 
     def get(self, path: str, query: Any = "") -> Answer:
         return self.request("GET", path, query)
@@ -98,6 +107,16 @@ class Api:
         return self.get(
             "/v1/events", {name: text for name, text in query.items() if text is not None}
         )
+
+
+def _texts(body: str | bytes | None) -> list[str]:
+    """Return the JSON texts of a body that was taken: itself, or the lines of NDJSON."""
+    text = body.decode() if isinstance(body, bytes) else body or "null"
+    try:
+        json.loads(text)
+    except ValueError:
+        return [line for line in text.splitlines() if line.strip()]
+    return [text]
 
 
 @pytest.fixture

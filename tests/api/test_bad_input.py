@@ -304,9 +304,7 @@ def test_each_wrong_part_of_an_identity_is_named(
         ("GET", "/v2/events"),
         ("GET", "/v1/events/"),
         ("GET", "/v1/events/one/more"),
-        ("PATCH", "/v1/events"),
-        ("HEAD", "/v1/events"),
-        ("OPTIONS", "/v1/events"),
+        ("TRACE", "/v1/nothing"),
         ("GET", "/v1/événements"),
         ("GET", "/v1/\ud800"),
         ("GET", "//v1/events"),
@@ -318,6 +316,26 @@ def test_an_unknown_path_is_404_in_the_shape_of_every_error(
     answer = api.request(method, path)
     assert (answer.status, answer.error[0]) == (404, "unknown_path")
     assert "/v1/openapi.json" in answer.error[1]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PATCH", "/v1/events", "GET, POST"),
+        ("HEAD", "/v1/events", "GET, POST"),
+        ("OPTIONS", "/v1/events/one", "DELETE, GET"),
+        ("TRACE", "/v1/layout", "GET, PUT"),
+        ("POST", "/v1/export", "GET"),
+        ("DELETE", "/v1/healthz", "GET"),
+    ],
+)
+def test_a_method_that_a_path_does_not_have_is_405_and_names_those_it_has(
+    api: Api, method: str, path: str, allowed: str
+) -> None:
+    answer = api.request(method, path)
+    assert (answer.status, answer.error[0]) == (405, "unknown_method")
+    assert answer.headers["Allow"] == allowed
+    assert answer.error[1] == f"{path} has no {method}: it has {allowed}"
 
 
 def test_a_defect_is_500_without_a_word_of_the_code(

@@ -1,11 +1,16 @@
 import json
+import re
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 
-from spillway import Settings, ShardingMode
-from spillway.dynamodb.port import RefusedError
+from lambdas.api.types import RejectedEvent
+from spillway import Rejected, Settings, ShardingMode
+from spillway.dynamodb.port import RefusedError, StorageError, ThrottledError, UnreachableError
+from spillway.settings import Growth
 from tests.api.conftest import Api
 from tests.support.faults import Fault, FaultyCall, throttled_call
 from tests.support.requests import event_json
@@ -158,6 +163,61 @@ def test_storage_that_refuses_is_503(api: Api) -> None:
 
     answer = api.on(wrap=lambda _: refuse).post(_events(1))
     assert (answer.status, answer.body["rejected"][0]["code"]) == (503, "storage_refused")
+
+
+def _slow(api: Api, error: StorageError | None) -> None:
+    """Let each request take eight seconds, and each batch fail with `error`."""
+
+    def call(operation: str, request: Any, /) -> dict[str, Any]:
+        api.memory.clock.seconds += 8
+        if error is not None and operation == "BatchWriteItem":
+            raise error
+        return api.memory.table(operation, request)
+
+    api.on(Settings(growth=Growth(policy=None)), wrap=lambda _: call)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code", "retry_after"),
+    [
+        (None, 503, "deadline", "2"),
+        (ThrottledError("ThrottlingException", "slow down"), 429, "throttled", "1"),
+        (UnreachableError("EndpointConnectionError", "no"), 503, "storage_unavailable", "2"),
+    ],
+)
+def test_time_that_is_up_is_503_unless_it_went_by_throttled(
+    api: Api, error: StorageError | None, status: int, code: str, retry_after: str
+) -> None:
+    _slow(api, error)
+    # Without an error, other series use the time up: none of these gets its layout.
+    series = [f"s-{n}" for n in range(3)] if error is None else ["ORD"] * 50
+    answer = api.post([event_json(f"{n}", series=name) for n, name in enumerate(series)])
+    assert (answer.status, answer.headers["Retry-After"]) == (status, retry_after)
+    assert answer.error[0] == code
+    codes = {each["code"] for each in answer.body["rejected"]}
+    assert codes == {"deadline", code}
+    assert all(each["retryable"] for each in answer.body["rejected"])
+
+
+def test_events_that_time_was_too_short_for_are_207_beside_accepted_ones(api: Api) -> None:
+    _slow(api, None)
+    answer = api.post(_events(50))
+    assert (answer.status, answer.body["accepted"]) == (207, 25)
+    assert {each["code"] for each in answer.body["rejected"]} == {"deadline"}
+
+
+CODES = re.compile(r"[a-z]+_[a-z_]+|throttled|deadline")
+
+
+def test_codes_of_events_are_the_same_in_the_library_the_description_and_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    table = page.partition("| code of an event |")[2].partition("\n\n")[0]
+    told = set(re.findall(r"`(\w+)`", table))
+    library = (Rejected.__doc__ or "").partition("code:")[2].partition("where:")[0]
+    assert set(re.findall(r"`(\w+)`", library)) == told
+    schema = msgspec.json.schema(RejectedEvent)["$defs"]["RejectedEvent"]
+    assert set(CODES.findall(schema["properties"]["code"]["description"])) == told
+    assert {"throttled", "deadline", "unknown_outcome"} <= told
 
 
 def test_partly_throttled_is_207(api: Api) -> None:

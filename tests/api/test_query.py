@@ -1,6 +1,6 @@
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -78,6 +78,42 @@ def test_paging_yields_every_event_once_in_order(
         to=format_time(NOON),
     )
     assert found == (expected if order == "asc" else expected[::-1])
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (NOON - 40 * MINUTE, NOON - 20 * MINUTE),
+        (NOON - 59 * MINUTE - timedelta(microseconds=1), NOON - timedelta(microseconds=1)),
+        (NOON - HOUR, NOON),
+    ],
+)
+def test_a_default_read_whose_index_throttles_answers_its_range_and_nothing_else(
+    api: Api, order: str, start: datetime, end: datetime
+) -> None:
+    def throttling(call: Call) -> Call:
+        def through(operation: str, request: Any, /) -> dict[str, Any]:
+            if "IndexName" in request:
+                raise ThrottledError("ThrottlingException", "hot")
+            return call(operation, request)
+
+        return through
+
+    api.on(Settings(shards=64, index_shards=1))
+    written = events_every(MINUTE, 200)
+    api.memory.another().write(written)
+    api.on(wrap=throttling)
+    span = {"from": format_time(start), "to": format_time(end)}
+    inside = [event.id for event in written if start <= event.time < end]
+    expected = inside if order == "asc" else inside[::-1]
+    pages = list(_pages(api, order=order, from_=span["from"], to=span["to"], limit=15))
+    assert [each["id"] for page in pages for each in page.body["events"]] == expected
+    assert all(page.body["complete"] for page in pages)
+    counted = api.get("/v1/aggregates", {"series": "ORD", **span}).body["rows"]
+    assert [row["count"] for row in counted] == [len(inside)]
+    exported = api.get("/v1/export", {"series": "ORD", **span}).body
+    assert sorted(each["id"] for each in exported) == inside
 
 
 def test_a_page_holds_100_events_unless_asked_otherwise(api: Api) -> None:

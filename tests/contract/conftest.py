@@ -13,7 +13,7 @@ from spillway.dynamodb.boto import call_through
 from spillway.dynamodb.port import Call
 from tests.support.clients import client_with
 from tests.support.engine_tables import create_tables
-from tests.support.fakes import FakeClock, fake_runtime
+from tests.support.fakes import FakeClock, fake_runtime, undated
 from tests.support.memory_table import EVENTS, LAYOUTS, memory_table
 
 _numbers = itertools.count()
@@ -59,7 +59,7 @@ def _on_engine(client: Any) -> Tables:
         pages = client.get_paginator("scan").paginate(TableName=events, Select="COUNT")
         return sum(page["Count"] for page in pages)
 
-    return Tables(call_through(client), events, layouts, FakeClock(), count)
+    return Tables(undated(call_through(client)), events, layouts, FakeClock(), count)
 
 
 @pytest.fixture(params=["memory", pytest.param("engine", marks=pytest.mark.engine)])

@@ -38,7 +38,7 @@ def test_the_schedule_is_known_by_its_source() -> None:
 def test_a_bad_record_leaves_the_others() -> None:
     good = sns_event(alarm(at=AT))["Records"]
     found = list(decode({"Records": [*good, {"Sns": {"Message": "{"}}, 7, *good]}))
-    assert [type(each).__name__ for each in found] == ["Alarm", "Dropped", "Dropped", "Alarm"]
+    assert [type(each).__name__ for each in found] == ["AlarmState", "Dropped", "Dropped", "AlarmState"]
 
 
 def _changed(**parts: Any) -> str:

@@ -18,7 +18,7 @@ from spillway.scaling.updates import ScalingEvent, ScalingKind
 from spillway.scaling.usage import WINDOW, UsageSample, add_request, window_of
 from spillway.settings import Growth
 from tests.support.fakes import FakeClock, fake_runtime
-from tests.support.memory_table import EVENTS, LAYOUTS, USAGE, MemoryTable, memory_table
+from tests.support.memory_table import EVENTS, LAYOUTS, USAGE, MemoryTable, memory_table, targets_of
 
 __all__ = ["PREFIX", "RULE", "TABLES", "Watched", "World", "alarm"]
 
@@ -81,10 +81,8 @@ class World:
         self.before: Callable[[str, Mapping[str, Any]], None] = lambda *_: None
 
     def __call__(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
-        target = request["TableName"]
-        if "IndexName" in request:
-            target += f"/index/{request['IndexName']}"
-        self.calls.add((operation, target))
+        for target in targets_of(request):
+            self.calls.add((operation, target))
         self.before(operation, request)
         own = {
             "DescribeContributorInsights": self._insights,
@@ -195,31 +193,16 @@ class World:
         return {}
 
     def _query(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        values = request["ExpressionAttributeValues"]
         if "IndexName" in request:
-            found = [
-                (key, item)
-                for key, item in sorted(self.tables.items[LAYOUTS].items())
-                if keys.LAYOUT_INDEX_KEY in item
-            ]
-            start = request.get("ExclusiveStartKey")
-            after = ("",) if start is None else (start[keys.LAYOUT_KEY]["S"],)
-            rest = [item for key, item in found if key > after]
-            page = rest[: request["Limit"]]
-            last = (
-                {k: page[-1][k] for k in (keys.LAYOUT_INDEX_KEY, keys.LAYOUT_KEY)}
-                if len(rest) >= request["Limit"]
-                else None
-            )
-        else:
-            low, high = int(values[":low"]["N"]), int(values[":high"]["N"])
-            page = [
-                item
-                for (series, at), item in sorted(self.tables.items[USAGE].items())
-                if series == values[":p"]["S"] and low <= int(at) <= high
-            ]
-            last = None
-        return {"Items": page, **({} if last is None else {"LastEvaluatedKey": last})}
+            return self.tables("Query", request)
+        values = request["ExpressionAttributeValues"]
+        low, high = int(values[":low"]["N"]), int(values[":high"]["N"])
+        page = [
+            item
+            for (series, at), item in sorted(self.tables.items[USAGE].items())
+            if series == values[":p"]["S"] and low <= int(at) <= high
+        ]
+        return {"Items": page}
 
 
 def _warm(units: int) -> dict[str, Any]:

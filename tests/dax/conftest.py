@@ -9,6 +9,7 @@ from local.engine import EngineProcess
 from spillway.dynamodb.boto import call_through
 from spillway.dynamodb.port import Call
 from tests.dax.world import World, make_tables, world_on
+from tests.support.fakes import undated
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +17,7 @@ def tables(engine: EngineProcess) -> Iterator[Call]:
     """The port on an engine that has the tables."""
     client = boto3.client("dynamodb", **engine.client_settings())
     make_tables(client)
-    yield call_through(client)
+    yield undated(call_through(client))
     client.close()
 
 

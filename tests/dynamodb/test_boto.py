@@ -1,5 +1,7 @@
 import zlib
 from collections.abc import Iterator
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 
 import orjson
 import pytest
@@ -37,7 +39,7 @@ def _failure(server: Endpoint, call: Call, answer: Answer) -> StorageError:
 
 def test_requests_and_responses_are_dynamodbs_own_json(server: Endpoint, call: Call) -> None:
     server.answer = lambda _: answer_json(200, Items=[{"PK": {"S": "é"}}])
-    assert call("Query", {"TableName": "日"}) == {"Items": [{"PK": {"S": "é"}}]}
+    assert call("Query", {"TableName": "日"})["Items"] == [{"PK": {"S": "é"}}]
     sent = server.received[-1]
     assert orjson.loads(sent.body) == {"TableName": "日"}
     assert sent.headers["X-Amz-Target"] == "DynamoDB_20120810.Query"
@@ -113,7 +115,14 @@ def test_a_reply_that_can_not_be_trusted_leaves_the_outcome_unknown(
 def test_a_reply_with_the_right_checksum_is_taken(server: Endpoint, call: Call) -> None:
     body = b'{"Items":[]}'
     server.answer = lambda _: Answer(200, body, {"x-amz-crc32": str(zlib.crc32(body))})
-    assert call("Query", {}) == {"Items": []}
+    assert call("Query", {})["Items"] == []
+
+
+def test_a_response_keeps_the_date_where_boto3_has_it(server: Endpoint, call: Call) -> None:
+    server.answer = lambda _: answer_json(200)
+    (name, date), *others = call("Query", {})["ResponseMetadata"]["HTTPHeaders"].items()
+    assert (name, others) == ("date", [])
+    assert parsedate_to_datetime(date).tzinfo is UTC
 
 
 def test_nothing_is_retried_behind_the_callers_back(server: Endpoint, call: Call) -> None:

@@ -201,7 +201,7 @@ class Wire:
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self._connection = HTTPConnection(str(parts.hostname), parts.port, timeout=10)
+        self._connection = HTTPConnection(str(parts.hostname), parts.port, timeout=100)
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         self._connection.request(

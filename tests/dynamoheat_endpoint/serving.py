@@ -72,7 +72,7 @@ class Endpoint:
         self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
     ) -> tuple[int, dict[str, str], Any]:
         """Send any HTTP request on a connection of its own."""
-        connection = HTTPConnection(urlsplit(self.url).netloc, timeout=20)
+        connection = HTTPConnection(urlsplit(self.url).netloc, timeout=200)
         try:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
@@ -103,7 +103,7 @@ def endpoint(
     engine_url: str,
     *,
     clock: Callable[[], float] | None = None,
-    patience: float = 20.0,
+    patience: float = 200.0,
     **heat: Any,
 ) -> Generator[Endpoint]:
     """Run an endpoint in front of an engine, on a free port; `heat` are fields of HeatOptions."""
@@ -121,12 +121,12 @@ def endpoint(
 
     thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
     thread.start()
-    assert ready.wait(20), "the endpoint does not start"
+    assert ready.wait(200), "the endpoint does not start"
     try:
         yield Endpoint(found["url"], engine_url, still)
     finally:
         found["loop"].call_soon_threadsafe(found["stop"].set)
-        thread.join(20)
+        thread.join(200)
 
 
 def make_table(client: "DynamoDBClient", *, index: bool = False, **more: Any) -> str:

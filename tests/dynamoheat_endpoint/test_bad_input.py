@@ -125,7 +125,7 @@ def test_a_request_that_is_no_call_goes_on_to_the_engine(engine_double: Double) 
 def test_an_engine_that_went_down_gives_503_and_nothing_is_charged() -> None:
     with ExitStack() as outlives:
         with running_engine() as engine:
-            served = outlives.enter_context(endpoint(engine.url, patience=0.3))
+            served = outlives.enter_context(endpoint(engine.url, patience=2))
             table = make_table(served.client())
             put(served.client(), table, "k", "s")
         for calls in (puts(served.client(), table), puts(served.client(), "unknown-table")):
@@ -149,7 +149,7 @@ def test_an_engine_that_went_down_gives_503_and_nothing_is_charged() -> None:
 def test_an_engine_that_fails_gives_5xx_in_dynamodbs_shape(
     engine_double: Double, answer: Answer
 ) -> None:
-    with endpoint(f"http://127.0.0.1:{engine_double.port}", patience=0.3) as served:
+    with endpoint(f"http://127.0.0.1:{engine_double.port}", patience=2) as served:
         engine_double.answer = answering({"PutItem": answer})
         status, _, error = served.send("PutItem", PUT)
         assert status >= 500

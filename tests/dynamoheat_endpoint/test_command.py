@@ -61,7 +61,7 @@ def test_it_throttles_in_front_of_an_engine_until_ctrl_c(
         assert passed >= 3
         assert error["Error"]["Code"] == "ThrottlingException"
         process.send_signal(number)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=200)
     assert (process.returncode, errors) == (0, "")
 
 

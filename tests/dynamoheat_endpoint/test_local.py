@@ -171,7 +171,7 @@ def test_a_malformed_option_is_told_in_a_sentence_before_anything_starts(
 ) -> None:
     words = [sys.executable, "-m", "local", "up", "--no-deploy", "--state", str(tmp_path), option]
     done = subprocess.run(  # noqa: S603
-        words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        words, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 1
     assert done.stderr.startswith("local cloud: ")

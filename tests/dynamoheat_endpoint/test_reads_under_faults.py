@@ -21,6 +21,14 @@ FAULTS = {
     "hangs": ("Query:lost-reply:0.03", "Query:latency:50ms:0.2"),
     "everything": ("Query:throttle:0.2", "Query:500:0.1", "Query:reset-after:0.1", "GetItem:throttle:0.2"),
 }  # fmt: skip
+SPANS = {
+    "a day": (NOON - DAY, NOON),
+    "in the midst of two buckets": (
+        NOON - timedelta(minutes=101, microseconds=1),
+        NOON - timedelta(minutes=19, seconds=59.999999),
+    ),
+    "in the midst of one bucket": (NOON - timedelta(minutes=40), NOON - timedelta(minutes=20)),
+}
 _numbers = count()
 
 
@@ -43,9 +51,15 @@ def store(faulty: Endpoint) -> EventStore:
 @pytest.mark.engine
 @pytest.mark.parametrize("faults", FAULTS)
 @pytest.mark.parametrize("read", ["table", "auto"])
-def test_pages_under_faults_are_in_order_without_gaps_and_end_with_every_event(
-    faulty: Endpoint, store: EventStore, faults: str, read: str
+@pytest.mark.parametrize("span", SPANS)
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_pages_under_faults_are_in_order_without_gaps_and_end_with_every_event(  # noqa: PLR0917
+    faulty: Endpoint, store: EventStore, faults: str, read: str, span: str, order: str
 ) -> None:
+    start, end = SPANS[span]
+    expected = [event for event in EVENTS if start <= event.time < end]
+    if order == "desc":
+        expected.reverse()
     faulty.set_faults(*FAULTS[faults])
     found: list[Event] = []
     cursor: str | None = None
@@ -53,17 +67,17 @@ def test_pages_under_faults_are_in_order_without_gaps_and_end_with_every_event(
         while True:
             try:
                 page = store.read(
-                    "ORD", NOON - DAY, NOON, limit=250, cursor=cursor, read=read,
+                    "ORD", start, end, limit=250, cursor=cursor, read=read, order=order,
                     consistent=False, timeout=1.5,
                 )  # fmt: skip
             except StorageError:
                 continue  # nothing of the page was certain
             found += page.events
-            assert found == EVENTS[: len(found)]
+            assert found == expected[: len(found)]
             assert page.complete or page.missing
             cursor = page.cursor
             if cursor is None:
                 break
     finally:
         faulty.set_faults()
-    assert found == EVENTS
+    assert found == expected

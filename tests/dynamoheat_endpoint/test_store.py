@@ -48,7 +48,7 @@ def test_everything_is_accepted_and_read_back_once_whatever_throttles_and_breaks
         table, layouts = create_tables(served.client(), "throttled")
         client = client_with(served.url, read_timeout=0.3, max_pool_connections=16)
         store = EventStore(
-            client, table=table, layouts=layouts, settings=Settings(write_timeout=60)
+            client, table=table, layouts=layouts, settings=Settings(write_timeout=600)
         )
         events = [
             Event(series="ORD", time=NOON - timedelta(seconds=n), id=str(n), payload={"n": n})
@@ -58,7 +58,9 @@ def test_everything_is_accepted_and_read_back_once_whatever_throttles_and_breaks
             result = store.write(events[start : start + 100])
             assert result.rejected == ()
         found = list(
-            read_all(store, "ORD", NOON - HOUR, NOON, order="asc", limit=37, consistent=True)
+            read_all(
+                store, "ORD", NOON - HOUR, NOON, order="asc", limit=37, consistent=True, timeout=100
+            )
         )
         throttled = served.heat()["tables"][table]["throttled"]
         injected = served.request("GET", "/heat/faults")[2]["injected"]

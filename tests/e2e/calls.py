@@ -52,7 +52,7 @@ def request(
 ) -> Response:
     """Send one request without any retry; a body of lines comes back as a list."""
     base = urlsplit(url)
-    connection = HTTPConnection(base.netloc, timeout=60)
+    connection = HTTPConnection(base.netloc, timeout=600)
     try:
         target = base.path + path + (f"?{urlencode(query)}" if query else "")
         connection.request(method, target, body, dict(headers or {}))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Deployed", "Watch", "until"]
 
 _WRITES = 8.0  # a second
+_PATIENCE = 400.0  # seconds
 _INDEX = "GSI1-Read-Aggregator"
 _METRIC = "WriteKeyRangeThroughputThrottleEvents"
 
@@ -163,9 +164,9 @@ class Watch:
         self.lines.append(f"{seconds:6.1f} s  {what}")
 
 
-def until(reached: Callable[[], object], patience: float = 40.0) -> None:
-    """Wait until something is so."""
-    deadline = monotonic() + patience
+def until(reached: Callable[[], object]) -> None:
+    """Wait until something is so; ten to forty seconds are usual."""
+    deadline = monotonic() + _PATIENCE
     while not reached():
         assert monotonic() < deadline, reached
         Signal().wait(0.1)

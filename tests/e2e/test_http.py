@@ -45,13 +45,21 @@ def refused(answer: Response, status: int, code: str) -> str:
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/v2/events"), ("POST", "/v1/nothing"), ("GET", "/"), ("PATCH", "/v1/events")],
+    [("GET", "/v2/events"), ("POST", "/v1/nothing"), ("GET", "/"), ("PATCH", "/v1")],
 )
 def test_an_unknown_path_is_answered_in_the_shape_of_errors(
     url: str, method: str, path: str
 ) -> None:
     message = refused(request(url, method, path), 404, "unknown_path")
     assert f"{method} {path}" in message
+
+
+@pytest.mark.parametrize("method", ["PATCH", "TRACE"])
+def test_a_method_that_a_path_does_not_have_is_answered_in_the_shape_of_errors(
+    url: str, method: str
+) -> None:
+    message = refused(request(url, method, "/v1/events"), 405, "unknown_method")
+    assert message == f"/v1/events has no {method}: it has GET, POST"
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b'{"events": [', b"\xff", b"[]", b'{"events": []}'])

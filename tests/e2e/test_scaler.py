@@ -52,10 +52,7 @@ def report(title: str) -> Iterator[Watch]:
 
 def await_quiet(deployed: Deployed, *, index: bool = False) -> None:
     """Wait for some minutes of metrics in which no key range throttled."""
-    until(
-        lambda: deployed.throttled(deployed.now() - CALM - 1, index=index) == 0,
-        patience=60,
-    )
+    until(lambda: deployed.throttled(deployed.now() - CALM - 1, index=index) == 0)
 
 
 def test_hot_series_grow_by_alarm_and_further_ones_by_the_schedule_while_it_lasts(

@@ -1,12 +1,23 @@
 """The scaler: what calls it, what it may do, what it is told, where its failures end; who may publish to its topics."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spillway import keys
-from tests.infra.synthesis import Resource, Synthesis, allowed, functions, of_type, written
+from stacks.config import STAGES
+from tests.infra.synthesis import (
+    Resource,
+    Synthesis,
+    allowed,
+    functions,
+    of_type,
+    synthesise,
+    written,
+)
 
 SCALER = "scaler"
 CLOUDWATCH = "arn:<AWS::Partition>:cloudwatch:<AWS::Region>:<AWS::AccountId>"
@@ -14,6 +25,7 @@ CLOUDWATCH = "arn:<AWS::Partition>:cloudwatch:<AWS::Region>:<AWS::AccountId>"
 ALLOWED = {
     ("dynamodb:DescribeContributorInsights", "<events>"),
     ("dynamodb:DescribeTable", "<events>"),
+    ("dynamodb:BatchGetItem", "<layouts>"),
     ("dynamodb:GetItem", "<layouts>"),
     ("dynamodb:UpdateItem", "<layouts>"),
     ("dynamodb:Query", f"<layouts>/index/{keys.LAYOUT_INDEX_NAME}"),
@@ -30,7 +42,6 @@ ALLOWED = {
     ("logs:CreateLogStream", "<AWS::Logs::LogGroup>"),
     ("logs:PutLogEvents", "<AWS::Logs::LogGroup>"),
 }
-RAISING = ("dynamodb:UpdateTable", "<events>")
 
 
 def _one(synthesis: Synthesis, kind: str) -> Any:
@@ -43,21 +54,33 @@ def function(synthesis: Synthesis) -> Resource:
     return functions(synthesis)[SCALER]
 
 
-def test_the_scaler_may_do_what_is_listed_and_change_tables_only_where_a_bound_lets_it(
-    synthesis: Synthesis,
-) -> None:
+def test_the_scaler_may_do_what_is_listed_and_change_no_table(synthesis: Synthesis) -> None:
     granted = [(action, written(synthesis, on)) for action, on in allowed(synthesis, SCALER)]
-    raises = {RAISING} if synthesis.stage.growth.raises_capacity else set()
-    assert set(granted) == ALLOWED | raises
+    assert set(granted) == ALLOWED
     assert len(granted) == len(set(granted))
 
 
-def test_prod_may_raise_warm_throughput_and_no_other_stage_may_change_a_table(
-    synthesis: Synthesis, function: Resource
-) -> None:
+def test_no_role_of_any_stage_may_change_a_table(synthesis: Synthesis, function: Resource) -> None:
+    for template in synthesis.template_files:
+        text = template.read_text()
+        assert "UpdateTable" not in text
+        assert "dynamodb:*" not in text
     told = function["Environment"]["Variables"]
     bounds = [told[f"SPILLWAY_MOST_{kind}_WRITE_UNITS"] for kind in ("WARM", "PROVISIONED")]
-    assert bounds == (["16000", "0"] if synthesis.stage.name == "prod" else ["0", "0"])
+    assert bounds == ["0", "0"]
+
+
+@pytest.mark.parametrize("bound", ["max_warm_write_units", "max_provisioned_write_units"])
+def test_with_a_bound_the_scaler_alone_may_change_the_table_of_events(
+    tmp_path: Path, bound: str
+) -> None:
+    stage = STAGES["dev"]
+    changed: Any = {bound: 16_000}
+    growth = replace(stage.growth, **changed)
+    synthesis = synthesise("dev", tmp_path, stage=replace(stage, growth=growth))
+    granted = {(action, written(synthesis, on)) for action, on in allowed(synthesis, SCALER)}
+    assert granted == {*ALLOWED, ("dynamodb:UpdateTable", "<events>")}
+    assert sum(each.read_text().count("UpdateTable") for each in synthesis.template_files) == 1
 
 
 def test_the_scaler_is_told_how_to_find_its_alarms_and_what_it_may_do(

@@ -202,6 +202,17 @@ def test_the_access_log_holds_no_query_body_or_path(synthesis: Synthesis) -> Non
     assert not [word for word in ("query", "body", "path", "header") if word in logged]
 
 
+def test_the_access_log_names_the_caller(synthesis: Synthesis) -> None:
+    fields = json.loads(_stage(synthesis)["AccessLogSettings"]["Format"])
+    named = {name: fields.get(name) for name in ("userArn", "caller", "accountId", "ip")}
+    assert named == {
+        "userArn": "$context.identity.userArn",
+        "caller": "$context.identity.caller",
+        "accountId": "$context.identity.accountId",
+        "ip": "$context.identity.sourceIp",
+    }
+
+
 def test_each_route_leads_to_its_function(synthesis: Synthesis) -> None:
     integrations = synthesis.service.find_resources("AWS::ApiGatewayV2::Integration")
     by_id = synthesis.service.find_resources("AWS::Lambda::Function")

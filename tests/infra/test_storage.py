@@ -113,11 +113,11 @@ def test_layouts_are_keyed_by_series_and_never_expire(synthesis: Synthesis) -> N
     assert "TimeToLiveSpecification" not in layouts["Properties"]
 
 
-def test_the_index_of_layouts_lists_sharded_series_whole(synthesis: Synthesis) -> None:
+def test_the_index_of_layouts_lists_sharded_series_by_their_keys(synthesis: Synthesis) -> None:
     index = _index(tables(synthesis)["layouts"])
     assert index["IndexName"] == keys.LAYOUT_INDEX_NAME
     assert _schema(index) == [(keys.LAYOUT_INDEX_KEY, "HASH"), (keys.LAYOUT_KEY, "RANGE")]
-    assert index["Projection"] == {"ProjectionType": "ALL"}
+    assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
 
 
 def test_usage_is_keyed_by_series_and_window_and_expires(synthesis: Synthesis) -> None:

@@ -1,12 +1,14 @@
+import tracemalloc
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
 import pytest
 
 from spillway import Settings, StorageError
 from spillway.dynamodb.port import Call
-from spillway.layouts.cache import LayoutCache
+from spillway.layouts.cache import MAX_WEIGHT, LayoutCache
 from spillway.layouts.codec import decode_layout, encode_layout
 from spillway.layouts.model import Layout, Snapshot
 from spillway.layouts.repository import LayoutRepository
@@ -258,3 +260,53 @@ def test_the_min_recently_used_snapshot_is_given_up_first(clock: FakeClock) -> N
     cache.latest("a")
     cache.keep(_snapshot(1, clock.seconds, "c"))
     assert [cache.latest(series) is not None for series in "abc"] == [True, False, True]
+
+
+def _heavy(series: str, epochs: int) -> Snapshot:
+    return _from_response(_heavy_response(series, epochs))
+
+
+def _from_response(response: bytes) -> Snapshot:
+    return Snapshot(decode_layout(orjson.loads(response)), 0.0)
+
+
+def _heavy_response(series: str, epochs: int) -> bytes:
+    layout = Layout(
+        series=series,
+        version=1,
+        last_updated=0,
+        epochs=tuple(
+            epoch(number, low=NOON + number * HOUR, close=NOON + (number + 1) * HOUR)
+            for number in range(epochs)
+        ),
+        history=tuple(f"{number}.000:{epochs}" for number in range(50)),
+    )
+    return orjson.dumps(encode_layout(layout))
+
+
+def test_layouts_of_many_epochs_are_kept_up_to_a_weight(clock: FakeClock) -> None:
+    cache = LayoutCache(10, clock.now, max_weight=1_000)
+    for number in range(100):
+        cache.keep(_heavy(str(number), 99))
+        cache.keep(_heavy(str(number), 99))  # one series weighs once
+    kept = [number for number in range(100) if cache.latest(str(number)) is not None]
+    assert kept == [94, 95, 96, 97, 98, 99], "of 150 each"
+    cache.keep(_heavy("giant", 2_000))
+    assert cache.latest("giant") is not None, "the latest is kept whatever it weighs"
+    assert cache.latest("99") is None
+    cache.keep(_heavy("small", 1))
+    assert cache.latest("giant") is None
+
+
+def test_the_cache_of_layouts_stays_within_64_megabytes(clock: FakeClock) -> None:
+    part = 50  # of the default bound, so of the memory
+    cache = LayoutCache(10, clock.now, max_weight=MAX_WEIGHT // part)
+    responses = [_heavy_response(str(number), 100) for number in range(80)]
+    tracemalloc.start()
+    try:
+        for response in responses:
+            cache.keep(_from_response(response))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held * part < 64_000_000

@@ -36,7 +36,7 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
-def gone(pids: set[int], *, seconds: float = 10.0) -> bool:
+def gone(pids: set[int], *, seconds: float = 100.0) -> bool:
     """Wait until none of the processes runs; False where some still do after a while."""
     for _ in range(round(seconds / 0.02)):
         if not any(alive(pid) for pid in pids):

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.cloud
 
 @pytest.fixture
 def connection(cloud: Cloud) -> Iterator[HTTPConnection]:
-    with closing(HTTPConnection(urlsplit(cloud.endpoint_url).netloc, timeout=30)) as opened:
+    with closing(HTTPConnection(urlsplit(cloud.endpoint_url).netloc, timeout=300)) as opened:
         yield opened
 
 

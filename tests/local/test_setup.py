@@ -62,7 +62,7 @@ def setup(clone: Path, **flaws: str) -> subprocess.CompletedProcess[str]:
     }
     return subprocess.run(  # noqa: S603
         [clone / "local" / "setup.sh"],
-        env=environment | flaws, capture_output=True, text=True, timeout=60, check=False,
+        env=environment | flaws, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 
 

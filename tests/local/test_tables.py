@@ -105,6 +105,30 @@ def test_a_stacks_table_takes_items_and_answers_by_its_index(
     assert found(dynamodb, table, "ByGroup", "GPK") == 1
 
 
+def test_an_index_that_projects_keys_only_holds_and_costs_no_more(
+    cloudformation: "CloudFormationClient", dynamodb: "DynamoDBClient", stack: str
+) -> None:
+    by_group = {**index("ByGroup", "GPK"), "Projection": {"ProjectionType": "KEYS_ONLY"}}
+    table = deployed(cloudformation, stack, template(GlobalSecondaryIndexes=[by_group]))
+    put(dynamodb, table)
+    (item,) = dynamodb.query(
+        TableName=table,
+        IndexName="ByGroup",
+        KeyConditionExpression="GPK = :p",
+        ExpressionAttributeValues={":p": {"S": "g"}},
+    )["Items"]
+    assert item == {"PK": {"S": "a"}, "SK": {"S": "1"}, "GPK": {"S": "g"}}
+    answer = dynamodb.update_item(
+        TableName=table,
+        Key={"PK": {"S": "a"}, "SK": {"S": "1"}},
+        UpdateExpression="SET OPK = :o",
+        ExpressionAttributeValues={":o": {"S": "o" * 10_000}},
+        ReturnConsumedCapacity="INDEXES",
+    )
+    consumed = answer["ConsumedCapacity"]
+    assert consumed["CapacityUnits"] == consumed["Table"]["CapacityUnits"] == 10
+
+
 def test_a_stacks_table_has_the_settings_that_its_template_states(
     cloudformation: "CloudFormationClient", dynamodb: "DynamoDBClient", stack: str
 ) -> None:

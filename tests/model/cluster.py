@@ -15,7 +15,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 from spillway import EventStore, OutcomeUnknownError, Runtime, Settings, ThrottledError
 from spillway.dynamodb.port import Item, ThrottlingReason
 from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
-from tests.support.fakes import one_by_one
+from tests.support.fakes import dated, one_by_one
 
 __all__ = ["NOON", "Cluster", "Faults", "Process"]
 
@@ -36,12 +36,17 @@ class Faults:
 
 @dataclass(eq=False)
 class Process:
-    """One process of the cluster; `at` says where it waits: `("before" | "after", operation)`."""
+    """One process of the cluster; `at` says where it waits: `("before" | "after", operation)`.
+
+    `sees_date`: responses about layouts carry the Date header, by the true time. DynamoDB's always
+    do; other endpoints and adapters may not.
+    """
 
     name: str
     cluster: "Cluster"
     settings: Settings
     clock_offset: float = 0.0
+    sees_date: bool = False
     frozen_for: float = 0.0
     wakes_at: float = 0.0
     at: tuple[str, str] = ("", "")
@@ -152,6 +157,8 @@ class Process:
         if faults.throttled(operation, request):
             raise ThrottledError("ThrottlingException", "")
         response = self._carry_out(operation, request)
+        if self.sees_date and operation in {"GetItem", "UpdateItem"}:
+            response = dated(response, self.cluster.time)
         self._give_way("after", operation)
         if faults.reply_lost(operation):
             raise OutcomeUnknownError("ConnectionClosedError", "")
@@ -205,6 +212,13 @@ class Cluster:
         self.random = random
         self.faults = faults or Faults()
 
-    def process(self, name: str, settings: Settings, clock_offset: float = 0.0) -> Process:
+    def process(
+        self,
+        name: str,
+        settings: Settings,
+        clock_offset: float = 0.0,
+        *,
+        sees_date: bool = False,
+    ) -> Process:
         """Return a new process."""
-        return Process(name, self, settings, clock_offset)
+        return Process(name, self, settings, clock_offset, sees_date)

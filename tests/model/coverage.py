@@ -3,22 +3,29 @@
 Writers, readers and operators run the shipped store over shared tables; a seed decides who goes on, when time
 passes, who freezes or crashes, and what is throttled or lost. Races are rare, so draws prefer the edges of epochs, and a
 process that is about to write on a condition is often kept waiting while the others go on.
+
+Operators' clocks are wrong by up to hours, and operators often die before they close what they
+retired. Writers' clocks are right within `clock_error`, but where all processes see DynamoDB's
+date: then these are wrong now and then, too. Whatever the clocks, writes by a right one must go on.
 """
 
 import bisect
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import partial
 from random import Random
 from typing import Final
 
 from spillway import Event, Settings, ShardingMode, StorageError, TimeBucket, keys
 from spillway.dynamodb.port import ThrottlingReason
-from spillway.layouts.codec import decode_layout
-from spillway.timestamps import format_time
+from spillway.layouts.clock import ClockSkewError
+from spillway.layouts.codec import decode_layout, encode_layout
+from spillway.layouts.transitions import first_layout
+from spillway.timestamps import format_epoch, format_time
 from tests.model.cluster import Cluster, Faults, Process
 
-__all__ = ["SETTINGS", "CoverageModel", "CoverageViolationError", "Tally"]
+__all__ = ["SETTINGS", "CoverageModel", "CoverageViolationError", "Dates", "Tally"]
 
 SETTINGS: Final = Settings(
     horizon=60, slack=20, clock_error=2, future_skew=50, layout_ttl=8, max_epochs=5
@@ -26,11 +33,20 @@ SETTINGS: Final = Settings(
 _SERIES: Final = ("s", "s#1")
 _TICK: Final = timedelta(microseconds=1)
 _COUNTS: Final = (1, 2, 4, 8)
+_HOUR: Final = 3_600.0
 _SHARDING_KEYS: Final = (None, None, None, "a", "b#")
 
 
 class CoverageViolationError(AssertionError):
-    """A read missed, doubled, invented or misordered an event."""
+    """A read missed, doubled, invented or misordered an event, or a right clock was refused."""
+
+
+class Dates(StrEnum):
+    """Which processes see DynamoDB's date in its responses."""
+
+    ALL = "all"
+    SOME = "some"
+    NONE = "none"
 
 
 @dataclass
@@ -44,6 +60,9 @@ class Tally:
     layout_changes: int = 0
     crashes: int = 0
     freezes: int = 0
+    changes_by_wrong_clocks: int = 0
+    clocks_refused: int = 0
+    deaths_before_closing: int = 0
 
     def add(self, other: "Tally") -> None:
         """Add another run's."""
@@ -64,6 +83,7 @@ class CoverageModel:
 
     seed: int
     max_steps: int
+    dates: Dates | None = None
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
@@ -82,23 +102,35 @@ class CoverageModel:
         self._writes = 0
         mode = ShardingMode.RANDOM if self._chance(0.15) else ShardingMode.CALCULATED
         settings = replace(SETTINGS, mode=mode)
+        self.dates = self.dates or self.random.choice(list(Dates))
+        # One fast clock keeps all later closes in the future, where no event is lost: so most runs
+        # have slow ones only.
+        self._sides = self.random.choice(((-1,), (-1,), (1,), (-1, 1)))
+        if self._chance(0.3):
+            self._leave_gap(settings)
         self.processes = {self._process(f"writer-{n}", settings): self._write for n in range(3)}
         self.processes |= {self._process(f"reader-{n}", settings): self._read for n in range(2)}
         later = replace(
             settings, horizon=40, future_skew=30, bucket=self.random.choice(list(TimeBucket))
         )
-        for name, deployed in (("operator-0", settings), ("operator-1", later)):
-            self.processes[self._process(name, deployed)] = self._operate
+        deploys = (("operator-0", settings), ("operator-1", later))
+        self.operators = {
+            self._process(name, deployed): self._operate for name, deployed in deploys
+        }
+        self.processes |= self.operators
 
     def run(self) -> Tally:
-        """Run to the end, then read everything once more when all is quiet."""
+        """Run to the end, then write to every series and read everything when all is quiet."""
+        self._write_quietly()
         while self.cluster.steps < self.max_steps:
             self._step()
         for process in self.processes:
             process.crash()
         self.storm = ""
         self.cluster.faults = Faults()
+        self._write_quietly()
         self.cluster.time += 10 * SETTINGS.horizon
+        self._write_quietly()
         self._final_reads()
         self.tally.steps = self.cluster.steps
         return self.tally
@@ -109,8 +141,29 @@ class CoverageModel:
         return (ThrottlingReason(f"{what}ThroughputExceeded", ""),)
 
     def _process(self, name: str, settings: Settings) -> Process:
-        offset = self.random.uniform(-settings.clock_error, settings.clock_error)
-        return self.cluster.process(name, settings, offset)
+        sees_date = {Dates.ALL: 1.0, Dates.SOME: 0.5, Dates.NONE: 0.0}[self.dates or Dates.NONE]
+        return self.cluster.process(
+            name, settings, self._right_clock(), sees_date=self._chance(sees_date)
+        )
+
+    def _right_clock(self) -> float:
+        error = SETTINGS.clock_error
+        return self.random.choice((self.random.uniform(-error, error), -error, error))
+
+    def _wrong_clock(self) -> float:
+        """Draw an offset: a little beyond the error, some minutes, or hours."""
+        beyond = self.random.uniform(0, self.random.choice((1.5, 5, 300, 3 * _HOUR)))
+        return self.random.choice(self._sides) * (SETTINGS.clock_error + beyond)
+
+    def _leave_gap(self, settings: Settings) -> None:
+        """Store a layout with times that no epoch covers, as older versions may leave behind."""
+        now = self.cluster.time
+        layout = first_layout("s", settings, now - 200)
+        closed = replace(layout.current, close=format_epoch(now - self.random.uniform(0, 100)))
+        low = format_epoch(now + self.random.choice((-20, 20, 200, _HOUR)))
+        epochs = (closed, replace(layout.current, id=2, low=low, shards=4))
+        gapped = replace(layout, version=2, last_updated=now + _HOUR, epochs=epochs)
+        self.cluster.tables.put_layout(encode_layout(gapped))
 
     def _chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -126,7 +179,11 @@ class CoverageModel:
             self._start(process)
         process.resume()
         self._maybe_park(process)
-        if self._chance(0.002):
+        retired = process.at == ("after", "UpdateItem") and process in self.operators
+        if retired and self._chance(0.2):
+            process.crash()
+            self.tally.deaths_before_closing += 1
+        elif self._chance(0.002):
             process.crash()
             self.tally.crashes += 1
         elif self._chance(0.002):
@@ -135,12 +192,25 @@ class CoverageModel:
 
     def _start(self, process: Process) -> None:
         script = self.processes[process]
+        is_operator = process in self.operators
+        if is_operator or self.dates is Dates.ALL:
+            wrong = self._chance(0.5 if is_operator else 0.2)
+            process.clock_offset = self._wrong_clock() if wrong else self._right_clock()
 
         def run() -> None:
-            with suppress(StorageError):  # an honest failure, such as a deadline that passed
+            try:
                 script(process)
+            except ClockSkewError:
+                self._check_refusal(process)
+            except StorageError:
+                pass  # an honest failure, such as a deadline that passed
 
         process.start(run)
+
+    def _check_refusal(self, process: Process) -> None:
+        self.tally.clocks_refused += 1
+        if abs(process.clock_offset) <= SETTINGS.clock_error:
+            self._fail(f"{process.name}, off by {process.clock_offset:.3f} s, is refused")
 
     def _let_time_pass(self) -> None:
         if self._chance(0.2):
@@ -176,6 +246,7 @@ class CoverageModel:
         series = self.random.choice(_SERIES)
         process.store.set_layout(series, shards=maybe(), index_shards=maybe())
         self.tally.layout_changes += 1
+        self.tally.changes_by_wrong_clocks += abs(process.clock_offset) > SETTINGS.clock_error
         self._nap(process, 3)
 
     def _nap(self, process: Process, mean: float) -> None:
@@ -187,6 +258,8 @@ class CoverageModel:
             self.attempted.setdefault((event.series, _sort_key(event)), event)
         result = process.store.write(events, timeout=20)
         rejected = {each.index for each in result.rejected}
+        if any("ClockSkew" in each.message for each in result.rejected):
+            self._check_refusal(process)
         for index, event in enumerate(events):
             if index not in rejected:
                 self.acknowledged.append(_Stored(event.series, event, _sort_key(event)))
@@ -197,11 +270,14 @@ class CoverageModel:
     def _event(self, process: Process) -> Event:
         if self.acknowledged and self._chance(0.1):
             return self.random.choice(self.acknowledged).event
-        self._writes += 1
         series = self.random.choice(_SERIES)
+        return self._event_at(series, self._moment(series, process.now()))
+
+    def _event_at(self, series: str, seconds: float) -> Event:
+        self._writes += 1
         return Event(
             series=series,
-            time=_datetime(self._moment(series, process.now())),
+            time=_datetime(seconds),
             id=str(self._writes),
             sharding_key=self.random.choice(_SHARDING_KEYS),
             payload={"n": self._writes},
@@ -214,7 +290,8 @@ class CoverageModel:
         if draw < 0.3:
             return now + self.random.uniform(-2, 2)
         if draw < 0.5:
-            return now + SETTINGS.future_skew - self.random.choice((0, 0.5, 2))
+            reach = self.random.choice((SETTINGS.future_skew, 40 - 2 * SETTINGS.clock_error))
+            return now + reach - self.random.choice((0, 0.001, 0.5, 2))
         if draw < 0.85 and edges:
             edge = self.random.choice(edges)
             return edge + self.random.choice((-1, -0.001, -0.000001, 0, 0.000001, 0.001, 1))
@@ -270,7 +347,8 @@ class CoverageModel:
         middle = self._moment(series, now)
         if self.acknowledged and self._chance(0.5):
             middle = self.random.choice(self.acknowledged[-50:]).event.time.timestamp()
-        before, after = (self.random.choice((0, 0.000001, 0.5, 20, 100)) for _ in range(2))
+        margins = (0, 0.000001, 0.5, 20, 100, self.random.uniform(0, 10_000))
+        before, after = (self.random.choice(margins) for _ in range(2))
         return _datetime(middle - before), _datetime(middle + after) + _TICK
 
     def _expected(
@@ -304,6 +382,28 @@ class CoverageModel:
 
     def _fail(self, reason: str) -> None:
         raise CoverageViolationError(f"seed {self.seed}, step {self.cluster.steps}: {reason}")
+
+    def _write_quietly(self) -> None:
+        """Write by a right clock while all else rests: nothing may be refused."""
+        faults, self.cluster.faults = self.cluster.faults, Faults()
+        writer = self.cluster.process("quiet", SETTINGS, sees_date=self._chance(0.5))
+        for series in _SERIES:
+            writer.start(partial(self._write_at_edges, writer, series))
+            writer.run()
+        self.cluster.faults = faults
+
+    def _write_at_edges(self, process: Process, series: str) -> None:
+        """Write around now, as far ahead as every deploy takes, and at the edges of epochs."""
+        now = process.now()
+        times = [now + ahead for ahead in (-1_000, -100, -10, 0, 10, 28)]
+        times += [edge + by for edge in self._edges(series) for by in (-0.001, 0, 0.001)]
+        events = [self._event_at(series, time) for time in times if time <= now + 28]
+        for event in events:
+            self.attempted[series, _sort_key(event)] = event
+        rejected = process.store.write(events, timeout=20).rejected
+        if rejected:
+            self._fail(f"{series} refuses {events[rejected[0].index].time}: {rejected[0]}")
+        self.acknowledged += [_Stored(series, event, _sort_key(event)) for event in events]
 
     def _final_reads(self) -> None:
         for process in list(self.processes)[:1]:

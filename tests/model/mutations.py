@@ -195,6 +195,47 @@ def written_before_lowered(patch: Patch) -> None:
     patch.setattr(Writer, "_attempt", attempt)
 
 
+def closed_by_any_clock(patch: Patch) -> None:
+    """Close what an operator retired by its own clock, which may be wrong."""
+    original = LayoutRepository.settle
+
+    def settle(self: LayoutRepository, series: str, *, by_own_clock: bool = False) -> Snapshot:
+        del by_own_clock
+        return original(self, series, by_own_clock=True)
+
+    patch.setattr(LayoutRepository, "settle", settle)
+
+
+def closed_by_the_clock_alone(patch: Patch) -> None:
+    """Close a retired epoch by a right clock, even if the last change lies in the future."""
+    original = changes.close_retired
+
+    def settled(layout: Layout, now: float) -> Layout:
+        return replace(
+            original(replace(layout, last_updated=0.0), now), last_updated=layout.last_updated
+        )
+
+    patch.setattr(store, "settled", settled)
+
+
+def gap_not_covered(patch: Patch) -> None:
+    """Wait for a layout that covers the event instead of lowering the mark."""
+
+    def load(self: EventRouter, _: Sequence[str], series: str) -> Snapshot:
+        return self._layouts.reload(series)
+
+    patch.setattr(EventRouter, "_load_to_cover", load)
+
+
+def clocks_never_compared(patch: Patch) -> None:
+    """Take what DynamoDB's date says of a clock for right."""
+
+    def check(_series: str, _offset: float, _clock_error: float) -> None: ...
+
+    patch.setattr(store, "check_clock", check)
+    patch.setattr(source, "check_clock", check)
+
+
 def index_routed_by_table_count(patch: Patch) -> None:
     """Choose the index shard by the table's count."""
     original = batches.address_event
@@ -219,6 +260,10 @@ MUTATIONS: Final[dict[str, Callable[[Patch], None]]] = {
         fold_keeps_newer_count,
         cached_layout_on_strong_read,
         written_before_lowered,
+        closed_by_any_clock,
+        closed_by_the_clock_alone,
+        gap_not_covered,
+        clocks_never_compared,
         index_routed_by_table_count,
     )
 }

@@ -10,17 +10,17 @@ import pytest
 from rich.console import Console
 from rich.progress import track
 
-from tests.model.coverage import CoverageModel, CoverageViolationError, Tally
+from tests.model.coverage import CoverageModel, CoverageViolationError, Dates, Tally
 from tests.model.mutations import MUTATIONS
 
 _RUN_STEPS = 4_000
 
 
-def _soak(steps: int, seed: int) -> Tally:
+def _soak(steps: int, seed: int, dates: Dates | None) -> Tally:
     tally = Tally()
     runs = -(-steps // _RUN_STEPS)
     for number in track(range(runs), f"{steps:,} steps", console=Console(stderr=True)):
-        tally.add(CoverageModel(seed + number, _RUN_STEPS).run())
+        tally.add(CoverageModel(seed + number, _RUN_STEPS, dates).run())
     return tally
 
 
@@ -50,10 +50,13 @@ def main() -> None:
     parser.add_argument(
         "--mutations", action="store_true", help="see that each deviation is caught"
     )
+    parser.add_argument(
+        "--dates", type=Dates, help="which processes see DynamoDB's date: all, some, none"
+    )
     given = parser.parse_args()
     console = Console()
     if not given.mutations:
-        console.print(_soak(given.steps, given.seed))
+        console.print(_soak(given.steps, given.seed, given.dates))
         return
     missed = False
     for name in MUTATIONS:

@@ -8,9 +8,10 @@ from typing import Final
 import pytest
 
 from spillway import Event, Settings, keys
+from spillway.layouts.codec import decode_layout, encode_layout
 from spillway.settings import Growth
 from spillway.sharding import routing_hash
-from spillway.timestamps import format_time
+from spillway.timestamps import format_epoch, format_time
 from tests.model import coverage
 from tests.model.cluster import Cluster, Faults, Process
 from tests.model.mutations import MUTATIONS
@@ -27,8 +28,15 @@ class Scene:
         self.cluster = Cluster(lambda: 0.5)
         self._acknowledged: list[Event] = []
 
-    def process(self, name: str, settings: Settings = SETTINGS) -> Process:
-        return self.cluster.process(name, settings)
+    def process(
+        self,
+        name: str,
+        settings: Settings = SETTINGS,
+        clock_offset: float = 0.0,
+        *,
+        sees_date: bool = True,
+    ) -> Process:
+        return self.cluster.process(name, settings, clock_offset, sees_date=sees_date)
 
     def event(self, seconds: float, shard: int, shards: int) -> Event:
         """Return an event of `seconds` from now that lies in one shard of a count."""
@@ -50,9 +58,12 @@ class Scene:
         process.start(write)
 
     def write(self, process: Process, event: Event) -> None:
+        assert self.try_write(process, event)
+
+    def try_write(self, process: Process, event: Event) -> bool:
         self.writing(process, event)
         process.run()
-        assert self._acknowledged[-1] is event
+        return bool(self._acknowledged) and self._acknowledged[-1] is event
 
     def setting(self, process: Process, **counts: int) -> None:
         process.start(lambda: process.store.set_layout(SERIES, **counts))
@@ -204,6 +215,55 @@ def _index_with_fewer_shards(scene: Scene) -> bool:
     return scene.finds_all(scene.process("reader"), by_index=True)
 
 
+def _slow_operator(scene: Scene) -> bool:
+    """An operator whose clock is slow shrinks a series, and nothing tells it the date."""
+    settings = replace(SETTINGS, shards=4)
+    scene.write(scene.process("first", settings), scene.event(0, 0, 4))
+    scene.cluster.time += 1_000
+    writer = scene.process("writer", settings)
+    scene.write(writer, scene.event(0, 0, 4))
+    scene.set_counts(scene.process("operator", clock_offset=-100, sees_date=False), shards=1)
+    scene.write(writer, scene.event(10, 3, 4))
+    return scene.finds_all(scene.process("reader"))
+
+
+def _fast_operator(scene: Scene) -> bool:
+    """A fast operator begins an epoch of a longer horizon, and a writer goes by the one before."""
+    short = replace(SETTINGS, shards=4, horizon=40, future_skew=30)
+    writer = scene.process("writer")
+    scene.write(scene.process("first", short), scene.event(0, 0, 4))
+    scene.set_counts(scene.process("operator", clock_offset=3_600, sees_date=False), shards=1)
+    assert scene.finds_all(writer)
+    scene.write(scene.process("another"), scene.event(0, 3, 4))
+    scene.write(writer, scene.event(49, 2, 4))
+    return scene.finds_all(scene.process("reader"))
+
+
+def _gap(scene: Scene) -> bool:
+    """A layout has times that no epoch covers, and an event of such a time is to be written."""
+    scene.write(scene.process("first"), scene.event(0, 0, 1))
+    layout = decode_layout(scene.cluster.tables.layouts[SERIES])
+    now = scene.cluster.time
+    closed = replace(layout.current, close=format_epoch(now + 20))
+    current = replace(layout.current, id=2, low=format_epoch(now + 200))
+    gapped = replace(layout, epochs=(closed, current), version=2, last_updated=now + 220)
+    scene.cluster.tables.put_layout(encode_layout(gapped))
+    scene.cluster.time += 300
+    accepted = scene.try_write(scene.process("writer"), scene.event(-200, 0, 1))
+    return accepted and scene.finds_all(scene.process("reader"))
+
+
+def _fast_writer(scene: Scene) -> bool:
+    """A writer whose clock is fast, as DynamoDB's date tells, goes by a layout that retires."""
+    settings = replace(SETTINGS, shards=4)
+    writer = scene.process("writer", settings, clock_offset=100)
+    scene.write(scene.process("first", settings), scene.event(0, 0, 4))
+    scene.try_write(writer, scene.event(100, 0, 4))
+    scene.set_counts(scene.process("operator", settings), shards=1)
+    scene.try_write(writer, scene.event(130, 3, 4))
+    return scene.finds_all(scene.process("reader"))
+
+
 SCHEDULES: Final[dict[str, Callable[[Scene], bool]]] = {
     "condition_on_count": _two_operators,
     "whole_item_rewritten": _two_operators,
@@ -215,6 +275,10 @@ SCHEDULES: Final[dict[str, Callable[[Scene], bool]]] = {
     "fold_keeps_newer_count": _fold,
     "cached_layout_on_strong_read": _growth_before_a_read,
     "written_before_lowered": _backfill_meets_a_retirement,
+    "closed_by_any_clock": _slow_operator,
+    "closed_by_the_clock_alone": _fast_operator,
+    "gap_not_covered": _gap,
+    "clocks_never_compared": _fast_writer,
     "index_routed_by_table_count": _index_with_fewer_shards,
 }
 

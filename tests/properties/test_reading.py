@@ -1,13 +1,13 @@
 """Any history of layouts, any events, any page size: every event is read once, in order."""
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway import Event, Settings
+from spillway import Event, Settings, StorageError
 from spillway.keys import TimeBucket
 from spillway.layouts.model import OPEN, Epoch
 from spillway.scanning.merge import OrderedMerge
@@ -18,12 +18,14 @@ from spillway.scanning.streams import PartitionStream, RangeQuery, decode_event
 from spillway.sharding import routing_hash, shard_of
 from spillway.timestamps import format_time
 from tests.support.fakes import NOON
+from tests.support.faults import Fault, FaultyCall
 from tests.support.layouts import epoch, store_layout
 from tests.support.memory_table import EVENTS, memory_table
 from tests.support.stores import DAY, HOUR, MemoryStore, identity, read_all
-from tests.support.strategies import orders, power_of_two_shards, recent_times
+from tests.support.strategies import orders, power_of_two_shards, ranges, recent_times
 
 START, END = NOON - 6 * HOUR, NOON + HOUR
+spans = st.just((START, END)) | ranges(START, END)
 END_KEY = "~"  # sorts after every sort key
 sort_keys = st.integers(0, 60).map(lambda n: f"{format_time(NOON)}#{n:03}")
 
@@ -78,9 +80,16 @@ class History:
         store_layout(memory.table, self.epochs, series="s")
         return memory
 
-    def expected(self, memory: MemoryStore) -> list[Event]:
-        """Return the events in order, each as the newest epoch that covers and holds it has it."""
-        by_identity = {identity(event): event for part in self.written for event in part}
+    def expected(
+        self, memory: MemoryStore, start: datetime = START, end: datetime = END
+    ) -> list[Event]:
+        """Return a range's events in order, each as the newest epoch with a copy of it has it."""
+        by_identity = {
+            identity(event): event
+            for part in self.written
+            for event in part
+            if start <= event.time < end
+        }
         return sorted((self._kept(memory, each) for each in by_identity.values()), key=_position)
 
     def _kept(self, memory: MemoryStore, event: Event) -> Event:
@@ -110,14 +119,14 @@ def _event(time: Any, number: int, key: str | None, version: int) -> Event:
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> History:
+def histories(draw: st.DrawFn, shards: st.SearchStrategy[int] = power_of_two_shards) -> History:
     count = draw(st.integers(1, 3))
     epochs = [
         epoch(
             n + 1,
-            shards=draw(power_of_two_shards),
+            shards=draw(shards),
             index_shards=draw(st.sampled_from([1, 2, 4])),
-            bucket=draw(st.sampled_from([TimeBucket.DAY, TimeBucket.HOUR])),
+            bucket=draw(st.sampled_from(TimeBucket)),
             close=None if n == count - 1 else NOON,
         )
         for n in range(count)
@@ -138,24 +147,56 @@ def histories(draw: st.DrawFn) -> History:
     return History(epochs, written)
 
 
-@given(histories(), st.integers(1, 9), orders, st.sampled_from(["table", "index"]))
+@given(histories(), spans, st.integers(1, 9), orders, st.sampled_from(["table", "index"]))
 def test_paging_yields_every_event_once_in_order_as_the_newest_epoch_has_it(
-    history: History, limit: int, order: str, read: str
+    history: History, span: tuple[datetime, datetime], limit: int, order: str, read: str
 ) -> None:
     memory = history.play(Settings())
     found = read_all(
-        memory.another(), "s", START, END, limit=limit, order=order, read=read, consistent=False
+        memory.another(), "s", *span, limit=limit, order=order, read=read, consistent=False
     )
-    assert list(found) == _ordered(history.expected(memory), order)
+    assert list(found) == _ordered(history.expected(memory, *span), order)
 
 
-@given(histories(), st.integers(1, 400), orders)
+@given(histories(), spans, st.integers(1, 400), orders)
 def test_any_budget_of_bytes_yields_every_event_once_in_order(
-    history: History, page_bytes: int, order: str
+    history: History, span: tuple[datetime, datetime], page_bytes: int, order: str
 ) -> None:
     memory = history.play(Settings(page_bytes=page_bytes))
-    found = read_all(memory.another(), "s", START, END, limit=1_000, order=order)
-    assert list(found) == _ordered(history.expected(memory), order)
+    found = read_all(memory.another(), "s", *span, limit=1_000, order=order)
+    assert list(found) == _ordered(history.expected(memory, *span), order)
+
+
+# So many shards that plans begin with the index.
+@given(histories(st.sampled_from([2, 16, 32])), ranges(START, END), orders, st.data())
+def test_reads_that_fail_at_any_request_hold_what_lies_in_their_range_and_nothing_else(
+    history: History, span: tuple[datetime, datetime], order: str, data: st.DataObject
+) -> None:
+    memory = history.play(Settings())
+    faults = data.draw(st.lists(st.sampled_from([Fault.NONE, Fault.THROTTLED]), max_size=60))
+    memory.wrap = lambda call: FaultyCall(call, faults)
+    store = memory.another()
+    found: list[Event] = []
+    cursor = None
+    for _ in range(200):
+        try:
+            page = store.read(
+                "s",
+                *span,
+                limit=data.draw(st.integers(1, 9)),
+                order=order,
+                cursor=cursor,
+                read=data.draw(st.sampled_from(["auto", "table", "index"])),
+                consistent=False,
+                timeout=data.draw(st.sampled_from([0.05, 10])),
+            )
+        except StorageError:
+            continue
+        found += page.events
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == _ordered(history.expected(memory, *span), order)
 
 
 @given(histories(), recent_times, recent_times, orders, st.sampled_from(["table", "index"]))
@@ -171,15 +212,16 @@ def test_a_range_holds_what_lies_in_it_and_nothing_else(
     assert list(found) == _ordered(expected, order)
 
 
-@given(histories(), st.sampled_from(["k", "k#1", "é", "absent"]), st.integers(1, 4), orders)
+@given(histories(), spans, st.sampled_from(["k", "k#1", "é", "absent"]), st.integers(1, 4), orders)
 def test_a_sharding_key_holds_its_events_and_nothing_else(
-    history: History, sharding_key: str, limit: int, order: str
+    history: History, span: tuple[datetime, datetime], sharding_key: str, limit: int, order: str
 ) -> None:
     memory = history.play(Settings())
     found = read_all(
-        memory.another(), "s", START, END, limit=limit, order=order, sharding_key=sharding_key
+        memory.another(), "s", *span, limit=limit, order=order, sharding_key=sharding_key
     )
-    expected = [event for event in history.expected(memory) if event.sharding_key == sharding_key]
+    inside = history.expected(memory, *span)
+    expected = [event for event in inside if event.sharding_key == sharding_key]
     assert list(found) == _ordered(expected, order)
 
 
@@ -193,9 +235,9 @@ def test_every_event_is_found_by_its_identity(history: History) -> None:
         assert found == event
 
 
-@given(histories(), st.integers(1, 5), st.data())
+@given(histories(), spans, st.integers(1, 5), st.data())
 def test_a_cursor_goes_on_over_changes_of_order_of_source_and_of_layout(
-    history: History, limit: int, data: st.DataObject
+    history: History, span: tuple[datetime, datetime], limit: int, data: st.DataObject
 ) -> None:
     memory = history.play(Settings())
     cursor = None
@@ -203,7 +245,7 @@ def test_a_cursor_goes_on_over_changes_of_order_of_source_and_of_layout(
     while True:
         read = data.draw(st.sampled_from(["table", "index"]))
         page = memory.another().read(
-            "s", START, END, limit=limit, cursor=cursor, read=read, consistent=False
+            "s", *span, limit=limit, cursor=cursor, read=read, consistent=False
         )
         found += page.events
         cursor = page.cursor
@@ -214,7 +256,7 @@ def test_a_cursor_goes_on_over_changes_of_order_of_source_and_of_layout(
             grown = replace(last, shards=last.shards * 2, id=last.id + 1)
             store_layout(memory.table, [*history.epochs, grown], series="s")
     assert [identity(event) for event in found] == [
-        identity(event) for event in history.expected(memory)
+        identity(event) for event in history.expected(memory, *span)
     ]
 
 

@@ -58,7 +58,12 @@ def test_what_is_accepted_is_stored_and_what_is_known_not_to_be_is_not(
     assert result.accepted + len(result.rejected) == len(written)
     assert result.ids == tuple(event.id for event in written)
     codes = {each.index: each.code for each in result.rejected}
-    assert set(codes.values()) <= {"throttled", "storage_unavailable", "unknown_outcome"}
+    assert set(codes.values()) <= {
+        "throttled",
+        "storage_unavailable",
+        "deadline",
+        "unknown_outcome",
+    }
     memory.wrap = lambda call: call
     found = {
         identity(event): event

@@ -79,7 +79,7 @@ def test_counts_set_by_hand_are_recorded_with_the_change_itself() -> None:
         LayoutDecision(at=layout.decisions[0].at, before=(1, 1), after=(8, 1), why="set by hand"),
     )
     updates = [each["UpdateExpression"] for each in tables.requests_of("UpdateItem")]
-    created, succession, _ = updates
+    created, succession = updates
     assert "#decisions" not in created
     assert "#decisions" in succession
     assert store.set_layout(SERIES, shards=8).decisions == layout.decisions

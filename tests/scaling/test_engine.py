@@ -15,7 +15,7 @@ from spillway.layouts.repository import LayoutRepository
 from spillway.scaling.usage import UsageReader, UsageRecorder, UsageSample, WriteDemand
 from tests.support.clients import client_with
 from tests.support.engine_tables import create_tables
-from tests.support.fakes import FakeClock
+from tests.support.fakes import FakeClock, undated
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -35,7 +35,7 @@ def tables(engine: EngineProcess) -> Iterator[Tables]:
     client = client_with(engine.url)
     _, layouts = create_tables(client, "scaling")
     _create_usage(client)
-    yield Tables(call_through(client), layouts)
+    yield Tables(undated(call_through(client)), layouts)
     client.close()
 
 

@@ -112,8 +112,15 @@ def test_an_answer_that_fails_costs_precision_only() -> None:
     clock = FakeClock()
     recorder = UsageRecorder(throttled_call, USAGE, clock.now, lambda: 0.0)
     assert recorder.record("ORD", 1_000, lambda: UsageSample(1, 1, 1)) is None
-    assert recorder.demand("ORD") is None
-    assert recorder.failures == 3
+    assert recorder.failures == 1
+
+
+def test_a_usage_table_out_of_reach_is_told_from_one_that_holds_nothing() -> None:
+    recorder = UsageRecorder(throttled_call, USAGE, FakeClock().now, lambda: 0.0)
+    with pytest.raises(ThrottledError):
+        recorder.demand("ORD")
+    assert recorder.failures == 2
+    assert Fleet(1).recorders[0].demand("ORD") is None
 
 
 def test_one_window_that_can_not_be_read_leaves_the_other() -> None:
@@ -139,4 +146,5 @@ def test_many_series_do_not_fill_the_memory() -> None:
     recorder = fleet.recorder(lambda: 0.0)
     for n in range(10_500):
         assert recorder.record(str(n), 500, lambda: UsageSample(1, 1, 500)) is not None
-    assert len(recorder._rates) < 10_100  # noqa: SLF001
+    assert len(recorder._rates) <= 10_000  # noqa: SLF001
+    assert recorder._rates.get("10499") is not None, "the latest is known still"  # noqa: SLF001

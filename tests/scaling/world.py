@@ -26,7 +26,7 @@ from spillway.scaling.evidence import ThrottledWrite, ThrottleSummary
 from spillway.scaling.updates import ScalingEvent, ScalingKind
 from spillway.scaling.usage import UsageRecorder
 from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
-from tests.support.fakes import FakeClock, fake_runtime
+from tests.support.fakes import FakeClock, dated, fake_runtime
 
 __all__ = [
     "INDEX_KEY_RANGE",
@@ -96,7 +96,7 @@ class World:
         self.calls[f"{operation} {table}"] += 1
         self.before(operation, request)
         if table != EVENTS or operation == "Query":
-            return self.kept(operation, request)
+            return dated(self.kept(operation, request), self.clock.now())
         return self._write(operation, request)
 
     def _write(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,7 +205,12 @@ def throttled(
     )
 
 
-def pressure_on(*writes: ThrottledWrite, epoch_id: int | None = None) -> ThrottleSummary:
-    """Return a pressure of writes, by default of one that a key range of the table throttled."""
+def pressure_on(
+    *writes: ThrottledWrite, epoch_id: int | None = None, new_units: int = 1_000
+) -> ThrottleSummary:
+    """Return a pressure of writes, by default of one that a key range of the table throttled.
+
+    By default so many events throttled for the first time that the series is surely hot.
+    """
     pressure = ThrottleSummary.of(writes or (throttled(TABLE_KEY_RANGE),))
-    return replace(pressure, epoch_id=epoch_id)
+    return replace(pressure, epoch_id=epoch_id, new_units=new_units)

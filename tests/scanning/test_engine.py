@@ -14,7 +14,7 @@ from spillway.dynamodb.boto import call_through
 from tests.scanning.world import END, START
 from tests.support.clients import client_with
 from tests.support.engine_tables import create_tables
-from tests.support.fakes import NOON, FakeClock, fake_runtime
+from tests.support.fakes import NOON, FakeClock, fake_runtime, undated
 from tests.support.stores import event_at, read_all
 
 pytestmark = pytest.mark.engine
@@ -36,7 +36,7 @@ def tables(client: Any) -> tuple[str, str]:
 
 def _store(client: Any, tables: tuple[str, str], settings: Settings) -> EventStore:
     return EventStore(
-        call_through(client),
+        undated(call_through(client)),
         table=tables[0],
         layouts=tables[1],
         settings=settings,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from spillway import (
     Event,
-    EventStore,
     InvalidInputError,
     OutcomeUnknownError,
-    Page,
     Settings,
     StorageError,
     ThrottledError,
@@ -25,7 +23,7 @@ from spillway.scanning.pages import to_event
 from spillway.scanning.query import Order
 from tests.support.fakes import NOON
 from tests.support.stores import DAY, MemoryStore, event_at, identity
-from tests.support.strategies import orders
+from tests.support.strategies import orders, ranges
 
 START, END = NOON - DAY, NOON
 SOURCES = st.sampled_from(["table", "index", "auto"])
@@ -60,6 +58,7 @@ faults = st.dictionaries(
     st.sampled_from("0123"), st.tuples(st.integers(0, 3), st.sampled_from(list(ERRORS))), max_size=2
 )
 minutes = st.lists(st.integers(1, 1_400), max_size=60, unique=True)
+spans = st.just((START, END)) | ranges(START, END)
 
 
 def _written(
@@ -80,25 +79,32 @@ def _written(
     return memory, events, made
 
 
-def _read(store: EventStore, cursor: str | None, order: str, read: str, limit: int) -> Page:
-    return store.read(
-        "ORD", START, END, limit=limit, cursor=cursor, order=order, read=read, consistent=False
-    )
+def _within(events: list[Event], span: tuple[datetime, datetime], order: str) -> list[Event]:
+    start, end = span
+    inside = [event for event in events if start <= event.time < end]
+    return inside if order == Order.ASCENDING else inside[::-1]
 
 
-@given(minutes, faults, orders, SOURCES, st.integers(1, 40))
-def test_a_page_is_complete_or_says_what_is_missing_and_its_cursor_completes_it(
-    minutes: list[int], faults: dict[str, tuple[int, str]], order: str, read: str, limit: int
+@given(minutes, faults, spans, orders, SOURCES, st.integers(1, 40))
+def test_a_page_is_complete_or_says_what_is_missing_and_its_cursor_completes_it(  # noqa: PLR0917
+    minutes: list[int],
+    faults: dict[str, tuple[int, str]],
+    span: tuple[datetime, datetime],
+    order: str,
+    read: str,
+    limit: int,
 ) -> None:
     memory, events, made = _written(minutes, faults)
-    expected = events if order == Order.ASCENDING else events[::-1]
+    expected = _within(events, span, order)
     store = memory.another()
     found: list[Event] = []
     cursor: str | None = None
     failures = 0
     while True:
         try:
-            page = _read(store, cursor, order, read, limit)
+            page = store.read(
+                "ORD", *span, limit=limit, cursor=cursor, order=order, read=read, consistent=False
+            )
         except StorageError:
             failures += 1
             if failures > 2:
@@ -122,9 +128,14 @@ def test_a_page_is_complete_or_says_what_is_missing_and_its_cursor_completes_it(
     assert found == expected
 
 
-@given(minutes, st.integers(1, 30), st.floats(2, 12), orders, SOURCES)
-def test_a_budget_is_kept_and_its_pages_are_the_whole_range(
-    minutes: list[int], limit: int, max_rcu: float, order: str, read: str
+@given(minutes, spans, st.integers(1, 30), st.floats(2, 12), orders, SOURCES)
+def test_a_budget_is_kept_and_its_pages_are_the_whole_range(  # noqa: PLR0917
+    minutes: list[int],
+    span: tuple[datetime, datetime],
+    limit: int,
+    max_rcu: float,
+    order: str,
+    read: str,
 ) -> None:
     memory, events, _ = _written(minutes, {})
     store = memory.another()
@@ -132,7 +143,7 @@ def test_a_budget_is_kept_and_its_pages_are_the_whole_range(
     cursor: str | None = None
     while True:
         page = store.read(
-            "ORD", START, END, limit=limit, cursor=cursor, order=order, read=read,
+            "ORD", *span, limit=limit, cursor=cursor, order=order, read=read,
             consistent=False, max_rcu=max_rcu, explain=True,
         )  # fmt: skip
         assert page.explanation.read_units <= max_rcu
@@ -141,7 +152,7 @@ def test_a_budget_is_kept_and_its_pages_are_the_whole_range(
         cursor = page.cursor
         if cursor is None:
             break
-    assert found == (events if order == Order.ASCENDING else events[::-1])
+    assert found == _within(events, span, order)
 
 
 def test_a_budget_that_does_not_suffice_for_one_round_is_refused() -> None:
@@ -159,6 +170,29 @@ def test_what_is_missing_names_the_partition_the_place_and_the_error() -> None:
     last = page.records[-1].sort_key
     assert last <= missing.reached
     assert [identity(each) for each in page.events] == [identity(each) for each in events[: len(page.events)]]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [1, 40])
+def test_past_the_soft_deadline_no_other_source_is_begun_and_the_throttle_is_told(
+    limit: int,
+) -> None:
+    """One shard throttles, and another is out of reach until the time is nearly up."""
+    faults = {"0": (1, "throttled"), "1": (1, "unreachable")}
+    memory, events, made = _written([1, *range(61, 661, 10)], faults)
+    store = memory.another()
+    found: list[Event] = []
+    cursor: str | None = None
+    with pytest.raises(ThrottledError):  # once a page makes no progress
+        while True:
+            page = store.read("ORD", START, END, limit=limit, cursor=cursor, consistent=False)
+            found += page.events
+            cursor = page.cursor
+            codes = {each.error for each in page.missing}
+            assert page.reason in {None, "ThrottlingException"}
+            assert page.complete or page.reason in codes
+    assert found
+    assert found == events[: len(found)]
+    assert all(not key.startswith("ORD#2026") for key in made[-1].asked)
 
 
 def test_a_failure_behind_the_page_does_not_touch_it() -> None:

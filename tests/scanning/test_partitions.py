@@ -1,13 +1,20 @@
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from spillway.layouts.model import Layout
+from spillway.keys import TimeBucket
+from spillway.layouts.model import Epoch, Layout
 from spillway.scanning.partitions import partitions_of
 from spillway.scanning.query import ReadQuery
+from spillway.timestamps import format_time
 from tests.support.fakes import NOON
 from tests.support.layouts import epoch, layout_of
-from tests.support.stores import HOUR
+from tests.support.stores import DAY, HOUR
+from tests.support.strategies import buckets, orders, ranges
+from tests.support.work import counting_calls
 
 MICRO = timedelta(microseconds=1)
 SECOND = timedelta(seconds=1)
@@ -26,6 +33,7 @@ def _keys(layout: Layout, start: datetime, end: datetime, **query: str) -> list[
     partitions = list(partitions_of(layout, read, read.source))
     bounds = [partition.bound for partition in partitions]
     assert bounds == sorted(bounds, reverse=read.descending)
+    assert all(read.start <= bound <= read.end for bound in bounds)
     return [partition.key for partition in partitions]
 
 
@@ -139,3 +147,64 @@ def test_a_range_before_the_index_has_epochs_opens_nothing() -> None:
     layout = layout_of(epoch(low=NOON))
     assert _keys(layout, NOON - 2 * HOUR, NOON, source="index") == []
     assert _keys(layout, NOON - 2 * HOUR, NOON) == []
+
+
+FIRST, LAST = NOON - 2 * HOUR, NOON + HOUR
+WIDTHS = {TimeBucket.DAY: 10, TimeBucket.HOUR: 13, TimeBucket.MINUTE: 16}
+
+
+@st.composite
+def epochs(draw: st.DrawFn) -> Epoch:
+    low, close = draw(ranges(FIRST, LAST))
+    return epoch(
+        index_shards=draw(st.sampled_from([1, 2, 4])),
+        bucket=draw(buckets),
+        low=draw(st.sampled_from([None, low])),
+        close=draw(st.sampled_from([None, close])),
+    )
+
+
+@given(st.lists(epochs(), min_size=1, max_size=4), ranges(FIRST, LAST), orders)
+def test_the_index_opens_each_bucket_that_epochs_of_its_size_meet_and_no_other(
+    epochs: list[Epoch], span: tuple[datetime, datetime], order: str
+) -> None:
+    start, end = span
+    minutes = (FIRST + n * timedelta(minutes=1) for n in range(3 * 60))
+    moments = [format_time(each) for each in (start, *minutes) if start <= each < end]
+    expected = set()
+    for size, width in WIDTHS.items():
+        for label in {moment[:width] for moment in moments}:
+            counts = [
+                each.index_shards
+                for each in epochs
+                if each.bucket is size
+                and each.meets(format_time(start), format_time(end))
+                and each.low[:width] <= label <= each.close[:width]
+            ]
+            expected |= {f"ORD#{label}#{n}" for n in range(max(counts, default=0))}
+    found = _keys(layout_of(*epochs), start, end, source="index", order=order)
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_times_without_an_epoch_of_a_bucket_size_take_no_work(order: str) -> None:
+    layout = layout_of(
+        epoch(1, bucket="minute", close=NOON - 20_000 * DAY),
+        epoch(2, bucket="day", low=NOON - 20_000 * DAY, close=NOON),
+        epoch(3, bucket="minute", low=NOON - HOUR, close=NOON - HOUR + SECOND),
+        epoch(4, bucket="day", low=NOON),
+    )
+    query = ReadQuery.checked(
+        "ORD",
+        NOON - 20_001 * DAY,
+        NOON + 9 * 365 * DAY,
+        order=order,
+        sharding_key=None,
+        source="index",
+        consistent=False,
+    )
+    with counting_calls() as calls:
+        first = list(islice(partitions_of(layout, query, query.source), 10))
+    assert len(first) == 10
+    assert calls() < 2_000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spillway import Event, ShardingMode
 from spillway.layouts.transitions import compact
 from spillway.scanning.streams import StoredEvent
-from tests.scanning.world import END, SERIES, START, World, changes, modes, worlds
+from tests.scanning.world import SERIES, World, changes, modes, worlds
 from tests.support.stores import identity as identity_of
 from tests.support.stores import read_all
 
@@ -51,7 +51,7 @@ def test_each_mode_gives_what_an_ordered_read_gives_once_each(
     world: World, mode: str, pool: int
 ) -> None:
     found: list[Event] = list(world.export(mode, pool=pool))
-    ordered = list(read_all(world.store(), SERIES, START, END))
+    ordered = list(read_all(world.store(), SERIES, *world.span))
     assert Counter(map(identity, found)) == Counter(map(identity, ordered))
     assert len(found) == len(world.copies)
     if world.settings.mode is ShardingMode.CALCULATED:

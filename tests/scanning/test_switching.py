@@ -1,6 +1,7 @@
 """Reads that may choose go on from the other source where one throttles, or turns out to cost more."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -8,25 +9,30 @@ import pytest
 
 from spillway import EventStore, Page, Settings, StorageError, ThrottledError
 from spillway.dynamodb.port import Call
+from spillway.scanning.cursor import encode_cursor
+from spillway.scanning.query import ReadQuery
 from tests.support.fakes import NOON
+from tests.support.layouts import epoch, store_layout
 from tests.support.stores import DAY, HOUR, MemoryStore, event_at, events_every, read_all
 
 MINUTE = timedelta(minutes=1)
 
 
 class Throttling:
-    """A table that throttles the queries of some sources, `table` or `index`, while it is told to."""
+    """A table that throttles queries of `sources`, table or index, and of keys with this ending."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.sources: set[str] = set()
+        self.ending = "none"
         self.asked: list[str] = []
 
     def __call__(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
         if operation == "Query":
             source = "index" if "IndexName" in request else "table"
             self.asked.append(source)
-            if source in self.sources:
+            key = request["ExpressionAttributeValues"][":p"]["S"]
+            if source in self.sources or key.endswith(self.ending):
                 raise ThrottledError("ThrottlingException", "hot")
         return self.call(operation, request)
 
@@ -64,6 +70,66 @@ def test_where_one_source_throttles_the_other_answers(
     assert memory.clock.naps == []
 
 
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("limit", [7, 25])
+@pytest.mark.parametrize("margin", [timedelta(0), timedelta(seconds=29, microseconds=3)])
+def test_a_switch_in_the_midst_of_a_bucket_reads_its_range_and_nothing_else(
+    order: str, limit: int, margin: timedelta
+) -> None:
+    _, store, table = _world(Settings(shards=64, index_shards=1))
+    table.sources = {"index"}
+    start, end = NOON - 40 * MINUTE - margin, NOON - 20 * MINUTE - margin
+    found = list(read_all(store, "ORD", start, end, limit=limit, order=order, consistent=False))
+    expected = [event for event in events_every(MINUTE, 600) if start <= event.time < end]
+    assert found == (expected if order == "asc" else expected[::-1])
+    assert (table.asked[0], set(table.asked)) == ("index", {"index", "table"})
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_a_cursor_over_buckets_of_two_sizes_stays_within_its_range(order: str) -> None:
+    memory, store, table = _world(Settings())
+    store_layout(memory.table, [epoch(1, bucket="day"), epoch(2, bucket="hour")])
+    start, end = NOON - 40 * MINUTE, NOON - 20 * MINUTE
+    query: dict[str, Any] = {"order": order, "consistent": False}
+    table.ending = "T11#0"  # the hour: both its bounds lie beyond the range
+    with suppress(StorageError):  # where no progress was made
+        query["cursor"] = store.read("ORD", start, end, read="index", **query).cursor
+    page = store.read("ORD", start, end, read="table", **query)
+    events = [event for event in events_every(MINUTE, 600) if start <= event.time < end]
+    assert list(page.events) == (events if order == "asc" else events[::-1])
+
+
+@pytest.mark.parametrize("read", ["table", "index"])
+@pytest.mark.parametrize(
+    ("order", "bound"),
+    [("asc", "2026-06-01T11:00:00.000000Z"), ("desc", "2026-06-01T11:59:59.999999Z\U0010ffff")],
+)
+def test_a_cursor_from_before_the_range_reads_the_range_alone(
+    order: str, bound: str, read: str
+) -> None:
+    _, store, _ = _world(Settings(shards=2))
+    start, end = NOON - 40 * MINUTE, NOON - 20 * MINUTE
+    query = ReadQuery.checked(
+        "ORD", start, end, order=order, sharding_key=None, source=read, consistent=False
+    )
+    cursor = encode_cursor(bound, query.binding)
+    page = store.read("ORD", start, end, order=order, cursor=cursor, read=read, consistent=False)
+    events = [event for event in events_every(MINUTE, 600) if start <= event.time < end]
+    assert list(page.events) == (events if order == "asc" else events[::-1])
+
+
+def test_an_aggregate_that_switches_in_the_midst_of_a_bucket_counts_its_range_alone() -> None:
+    _, store, table = _world(Settings(shards=64, index_shards=1))
+    start, end = NOON - 40 * MINUTE, NOON - 20 * MINUTE
+    store.read("ORD", start, end, consistent=False)  # shows how many events there are
+    table.sources, table.asked = {"index"}, []
+    page = store.aggregate("ORD", start, end, interval=10 * MINUTE, consistent=False)
+    assert [(row.start, row["count"]) for row in page.rows] == [
+        (start, 10), (start + 10 * MINUTE, 10),
+    ]  # fmt: skip
+    assert set(table.asked) == {"index", "table"}
+
+
 def test_a_source_that_throttled_is_avoided_for_some_seconds_only() -> None:
     memory, store, table = _world(Settings(shards=1, index_shards=4))
     assert _page(store).explanation.source == "table"
@@ -82,6 +148,16 @@ def test_where_both_throttle_the_read_waits_and_then_says_so() -> None:
     with pytest.raises(StorageError):
         _page(store, explain=False)
     assert memory.clock.naps
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_where_both_throttle_in_the_midst_of_a_bucket_nothing_is_progress(order: str) -> None:
+    _, store, table = _world(Settings(shards=64, index_shards=1))
+    table.sources = {"table", "index"}
+    start, end = NOON - 40 * MINUTE, NOON - 20 * MINUTE
+    with pytest.raises(ThrottledError):
+        store.read("ORD", start, end, limit=10, order=order, consistent=False)
+    assert set(table.asked) == {"index", "table"}
 
 
 @pytest.mark.parametrize("query", [{"consistent": True}, {"read": "table"}])

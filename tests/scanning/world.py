@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -19,10 +19,11 @@ from spillway.layouts.transitions import (
     first_layout,
 )
 from spillway.sharding import routing_hash
-from spillway.timestamps import format_epoch
+from spillway.timestamps import format_epoch, format_time
 from tests.support.fakes import NOON
 from tests.support.memory_table import EVENTS, LAYOUTS, MemoryTable
 from tests.support.stores import HOUR, MemoryStore
+from tests.support.strategies import ranges
 
 __all__ = ["END", "SERIES", "START", "Change", "World", "changes", "modes", "small_pages", "worlds"]
 
@@ -37,11 +38,12 @@ Change = Callable[[Layout], Layout]
 
 @dataclass
 class World:
-    """A table with a layout, and every event's copies: partition keys by sort key."""
+    """A table with a layout, and the copies of every event of a range: shards by sort key."""
 
     layout: Layout
     settings: Settings
     page: int
+    span: tuple[datetime, datetime] = (START, END)
     memory: MemoryStore = field(init=False)
     copies: dict[str, set[int]] = field(default_factory=dict)
 
@@ -74,7 +76,9 @@ class World:
             keys.PAYLOAD: {"S": f'{{"shard":{shard}}}'},
         }
         self.table.items[EVENTS][key, sort_key] = item
-        self.copies.setdefault(sort_key, set()).add(shard)
+        start, end = map(format_time, self.span)
+        if start <= sort_key < end:
+            self.copies.setdefault(sort_key, set()).add(shard)
 
     def store(self) -> EventStore:
         """Return the store of another process."""
@@ -89,7 +93,7 @@ class World:
 
     def export(self, mode: str, cursor: str | None = None, **options: Any) -> Any:
         """Open an export of the whole range in another process."""
-        return self.store().export(SERIES, START, END, mode=mode, cursor=cursor, **options)
+        return self.store().export(SERIES, *self.span, mode=mode, cursor=cursor, **options)
 
 
 def small_pages(call: Call, most: int) -> Call:
@@ -169,7 +173,8 @@ def worlds(draw: st.DrawFn, max_events: int = 30) -> World:
     layout = first_layout(SERIES, settings, _time(0) - 3_600)
     for change in draw(st.lists(changes(settings), max_size=4)):
         layout = change(layout)
-    world = World(_narrowed(draw, layout), settings, draw(st.integers(1, 9)))
+    span = draw(st.just((START, END)) | ranges(START, END))
+    world = World(_narrowed(draw, layout), settings, draw(st.integers(1, 9)), span)
     for minutes, key, number in draw(st.sets(_identities, max_size=max_events)):
         sort_key = f"{format_epoch(_time(minutes))}#{key}{number}"
         places = world.shards_for(sort_key)

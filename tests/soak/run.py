@@ -57,7 +57,7 @@ FAULTS: Final = (
 )
 _NAMES: Final = (*(f"writer-{n}" for n in range(4)), "reader-0", "reader-1", "operator")
 _PARTITION_WCU: Final = 20.0  # low enough that series throttle by themselves, too
-_READY_SECONDS: Final = 60.0
+_READY_SECONDS: Final = 600.0
 _POLL: Final = 0.05  # seconds
 
 
@@ -162,7 +162,7 @@ class _Soak:
             Signal().wait(seconds / 2)
             restarts = self._kill_engine()
             for name, child in children.items():
-                self._wait_for_end(name, child, until + 60)
+                self._wait_for_end(name, child, until + 600)
         return restarts
 
     def _command(self, name: str, number: int) -> list[str]:
@@ -235,7 +235,7 @@ class _Soak:
                 yield keys.parse_partition_key(key).series, sort_key
 
     def _ask(self, method: str, path: str, body: object = None) -> Any:
-        connection = HTTPConnection(urlsplit(self._cloud.endpoint_url).netloc, timeout=20)
+        connection = HTTPConnection(urlsplit(self._cloud.endpoint_url).netloc, timeout=200)
         try:
             connection.request(method, path, None if body is None else json.dumps(body))
             return json.loads(connection.getresponse().read())

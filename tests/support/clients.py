@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["client_with", "credentials", "refreshing_credentials"]
 
 _QUICK: Final = Config(
-    connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 1}, max_pool_connections=4
+    connect_timeout=20, read_timeout=50, retries={"total_max_attempts": 1}, max_pool_connections=4
 )
 
 

@@ -53,7 +53,7 @@ def create_tables(client: "DynamoDBClient", suffix: str) -> tuple[str, str]:
                     {"AttributeName": keys.LAYOUT_INDEX_KEY, "KeyType": "HASH"},
                     {"AttributeName": keys.LAYOUT_KEY, "KeyType": "RANGE"},
                 ],
-                "Projection": {"ProjectionType": "ALL"},
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
             }
         ],
     )

@@ -1,14 +1,16 @@
 """A clock that tests move, and a runtime without threads, waits or chance."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from email.utils import formatdate
+from typing import Any, TypeVar
 
 from spillway import Runtime
+from spillway.dynamodb.port import Call
 
-__all__ = ["NOON", "FakeClock", "fake_runtime", "one_by_one"]
+__all__ = ["NOON", "FakeClock", "dated", "fake_runtime", "one_by_one", "undated"]
 
 T = TypeVar("T")
 
@@ -35,6 +37,24 @@ class FakeClock:
 
     def forward(self, by: timedelta) -> None:
         self.seconds += by.total_seconds()
+
+
+def dated(response: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Return the response with the Date header, as DynamoDB's carry it."""
+    return response | {
+        "ResponseMetadata": {"HTTPHeaders": {"date": formatdate(seconds, usegmt=True)}}
+    }
+
+
+def undated(call: Call) -> Call:
+    """Return a port without the Date header: a real engine's, for stores with a fake clock."""
+
+    def send(operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+        response = call(operation, request)
+        response.pop("ResponseMetadata", None)
+        return response
+
+    return send
 
 
 def one_by_one(tasks: Sequence[Callable[[], T]], /) -> list[T]:

@@ -53,8 +53,12 @@ def call(
     body: str | bytes | None = None,
     headers: Mapping[str, str] | None = None,
     context: LambdaContext = _NO_CONTEXT,
+    caller: str | None = None,
 ) -> Answer:
-    """Send one request to a function: bytes as base64, as API Gateway sends what it takes for binary."""
+    """Send one request to a function: bytes as base64, as API Gateway sends what it takes for binary.
+
+    `caller` is the ARN of whoever signed it.
+    """
     raw_query = query if isinstance(query, str) else urlencode(query)
     event: dict[str, Any] = {
         "version": "2.0",
@@ -81,6 +85,8 @@ def call(
         },
         "isBase64Encoded": isinstance(body, bytes),
     }
+    if caller is not None:
+        event["requestContext"]["authorizer"] = {"iam": {"userArn": caller}}
     if body is not None:
         event["body"] = base64.b64encode(body).decode() if isinstance(body, bytes) else body
     raw = handler(event, context)

@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, server: Endpoint, answer: Answer) -> None:
         if answer is HANG:
-            server.stopped.wait(30)
+            server.stopped.wait(300)
         if answer is GARBLE:
             os.write(self.connection.fileno(), b"HTTP/1.1 200 OK\r\n\r\n")
         if answer.status <= 0:
@@ -101,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
         if host != LOOPBACK:  # no test reaches further
             self.send_error(502)
             return
-        with socket.create_connection((host, int(port)), timeout=5) as far:
+        with socket.create_connection((host, int(port)), timeout=50) as far:
             self.send_response(200)
             self.end_headers()
             _relay(self.connection, far)
@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _relay(near: socket.socket, far: socket.socket) -> None:
     while True:
-        readable, _, _ = select.select([near, far], [], [], 5)
+        readable, _, _ = select.select([near, far], [], [], 50)
         for one in readable:
             content = one.recv(65_536)
             if not content:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from spillway import keys
 from spillway.dynamodb.port import ConditionFailedError, Item, RefusedError
 
-__all__ = ["EVENTS", "LAYOUTS", "USAGE", "MemoryTable", "item_bytes", "memory_table"]
+__all__ = ["EVENTS", "LAYOUTS", "USAGE", "MemoryTable", "item_bytes", "memory_table", "targets_of"]
 
 Response = dict[str, Any]
 
@@ -69,7 +69,7 @@ class MemoryTable:
         return {
             (operation, target)
             for operation, request in self.requests
-            for target in _targets(request)
+            for target in targets_of(request)
         }
 
     def forget_calls(self) -> None:
@@ -89,6 +89,16 @@ class MemoryTable:
         table = request["TableName"]
         item = self._table(table).get(self.key_of(table, request["Key"]))
         return {} if item is None else {"Item": copy.deepcopy(item)}
+
+    def _batch_get_item(self, request: Response) -> Response:
+        responses: dict[str, list[Item]] = {}
+        for table, wanted in request["RequestItems"].items():
+            names = [self.key_of(table, key) for key in wanted["Keys"]]
+            _check_keys(names)
+            stored = self._table(table)
+            found = [stored[name] for name in names if name in stored]
+            responses[table] = copy.deepcopy(found[::-1])  # DynamoDB promises no order
+        return {"Responses": responses, "UnprocessedKeys": {}}
 
     def _put_item(self, request: Response) -> Response:
         self._store(request["TableName"], request["Item"])
@@ -141,6 +151,8 @@ class MemoryTable:
         return {"Attributes": item} if request.get("ReturnValues") == "ALL_NEW" else {}
 
     def _query(self, request: Response) -> Response:
+        if request.get("IndexName") == keys.LAYOUT_INDEX_NAME:
+            return self._list_sharded(request)
         names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
         assert request["KeyConditionExpression"] == _CONDITION
         assert request["Limit"] >= 1
@@ -163,8 +175,22 @@ class MemoryTable:
         ]
         return _page(found, sort_name, partition_name, request)
 
+    def _list_sharded(self, request: Response) -> Response:
+        """Query the sparse index of layouts, which holds keys only."""
+        names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
+        assert request["KeyConditionExpression"] == "#sharded = :yes"
+        assert names == {"#sharded": keys.LAYOUT_INDEX_KEY}
+        projected = (keys.LAYOUT_KEY, keys.LAYOUT_INDEX_KEY)
+        found = [
+            {name: item[name] for name in projected}
+            for item in self._table(request["TableName"]).values()
+            if item.get(keys.LAYOUT_INDEX_KEY) == values[":yes"]
+        ]
+        return _page(found, *projected, request)
 
-def _targets(request: Mapping[str, Any]) -> Iterable[str]:
+
+def targets_of(request: Mapping[str, Any]) -> Iterable[str]:
+    """Return each table, or table/index, that a request names."""
     if "RequestItems" in request:
         return list(request["RequestItems"])
     index = request.get("IndexName")
@@ -175,7 +201,7 @@ def _page(found: list[Item], sort_name: str, partition_name: str, request: Respo
     """Return a page as DynamoDB cuts it: at the limit or 1 MB, with a position even if nothing follows the limit."""
 
     def position(item: Item) -> tuple[bytes, str]:
-        return item[sort_name]["S"].encode(), item[keys.PARTITION_KEY]["S"]
+        return item[sort_name]["S"].encode(), item.get(keys.PARTITION_KEY, {"S": ""})["S"]
 
     forward = request.get("ScanIndexForward", True)
     found.sort(key=position, reverse=not forward)
@@ -200,7 +226,9 @@ def _page(found: list[Item], sort_name: str, partition_name: str, request: Respo
     if page and (len(page) == request["Limit"] or len(page) < len(found)):
         last = page[-1]
         response["LastEvaluatedKey"] = {
-            name: last[name] for name in {keys.PARTITION_KEY, sort_name, partition_name}
+            name: last[name]
+            for name in {keys.PARTITION_KEY, sort_name, partition_name}
+            if name in last
         }
     return response
 
@@ -235,6 +263,13 @@ def _check_batch(written: list[tuple[str, ...]], items: list[Item]) -> None:
         raise _invalid("Provided list of item keys contains duplicates")
     if sum(item_bytes(item) for item in items) > _BATCH_LIMIT:
         raise _invalid("Request size exceeds 16 MB")
+
+
+def _check_keys(names: list[tuple[str, ...]]) -> None:
+    if not 1 <= len(names) <= 100:
+        raise _invalid("Too many items requested for the BatchGetItem call")
+    if len(set(names)) < len(names):
+        raise _invalid("Provided list of item keys contains duplicates")
 
 
 def _invalid(message: str) -> RefusedError:

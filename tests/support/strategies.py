@@ -16,6 +16,7 @@ __all__ = [
     "json_objects",
     "orders",
     "power_of_two_shards",
+    "ranges",
     "recent_times",
     "series_names",
     "sharding_keys",
@@ -46,6 +47,22 @@ recent_times: st.SearchStrategy[datetime] = st.builds(
     st.integers(0, 5),
     st.integers(0, 3) | st.integers(0, 3_599_999_999),
 )
+
+
+def ranges(first: datetime, last: datetime) -> st.SearchStrategy[tuple[datetime, datetime]]:
+    """Return ranges within [first, last] whose ends lie at any microsecond."""
+    length = (last - first) // timedelta(microseconds=1)
+    ends = st.tuples(st.integers(0, length), st.integers(0, length)).filter(
+        lambda two: two[0] != two[1]
+    )
+    return ends.map(
+        lambda two: (
+            first + timedelta(microseconds=min(two)),
+            first + timedelta(microseconds=max(two)),
+        )
+    )
+
+
 power_of_two_shards = st.sampled_from([1, 2, 4, 8, 16])
 buckets = st.sampled_from(TimeBucket)
 orders = st.sampled_from([order.value for order in Order])
