@@ -50,9 +50,11 @@ def test_every_link_leads_to_a_page_and_to_a_heading(page: Path) -> None:
 def test_lines_end_at_100_columns(page: Path) -> None:
     if page.name == "dynamoheat.md":
         pytest.skip("its lines are still wider")
-    for number, line in enumerate(page.read_text().splitlines(), 1):
-        text = line.strip().removeprefix("- ")
-        fixed = text.startswith("|") or " " not in text  # a row of a table, or a lone link
+    output = re.compile(r"^```text\n.*?^```", re.DOTALL | re.MULTILINE)  # as a program prints it
+    text = output.sub(lambda block: "\n" * block[0].count("\n"), page.read_text())
+    for number, line in enumerate(text.splitlines(), 1):
+        rest = line.strip().removeprefix("- ")
+        fixed = rest.startswith("|") or " " not in rest  # a row of a table, or a lone link
         assert len(line) <= 100 or fixed, f"line {number}: {line}"
 
 
