@@ -53,12 +53,12 @@ def writes(entries: bool, retried: bool = True) -> st.SearchStrategy[Writes]:
         KEYS,
         ENTRIES if entries else st.just({}),
         item_bytes=st.sampled_from([500, 2_500]),
-        retried=st.booleans() if retried else st.just(False),
+        is_retried=st.booleans() if retried else st.just(False),
     )
 
 
 READS = st.builds(
-    Reads, st.just(TABLE), KEYS, consistency=st.sampled_from([0.5, 1.0]), retried=st.booleans()
+    Reads, st.just(TABLE), KEYS, consistency=st.sampled_from([0.5, 1.0]), is_retried=st.booleans()
 )
 
 
