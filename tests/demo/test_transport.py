@@ -6,7 +6,7 @@ import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from local.demo.client import ApiAnswer, Transport
+from local.demo.client import ApiAnswer, ApiError, Transport
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -70,3 +70,11 @@ def test_a_connection_that_breaks_is_an_answer_worth_retrying_and_not_timed() ->
 def test_an_api_out_of_reach_is_an_answer_worth_retrying() -> None:
     answer = ask(_echo, [], stopped=True)
     assert (answer.status, answer.is_retryable) == (0, True)
+
+
+def test_an_answer_that_is_not_the_apis_becomes_one_short_line() -> None:
+    services = {f"service-{n}": "available\n" for n in range(500)}
+    message = str(ApiError(ApiAnswer(502, {"services": services})))
+    assert message.startswith("http_502 (status 502): {'services': ")
+    assert len(message) < 600
+    assert len(message.splitlines()) == 1
