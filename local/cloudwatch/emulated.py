@@ -43,7 +43,10 @@ def main() -> None:
     _scale_schedules(_module("services.eventbridge"), float(os.environ["LOCAL_TIME_SCALE"]))
     functions = _module("services.lambda_svc")
     _replace(functions, "_emit_lambda_logs", lambda emit: _with_log_metrics(emit, cloudwatch))
-    _module("app").main()
+    os.environ["LOG_LEVEL"] = "WARNING"  # else each request is a line, and a banner comes first
+    app = _module("app")
+    del os.environ["LOG_LEVEL"]  # functions inherit this environment
+    app.main()
 
 
 def _module(name: str) -> Any:

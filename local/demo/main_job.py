@@ -53,7 +53,8 @@ class MainJob:
         total = len(self.flights)
         self.display.heading(
             f"Load {total:,} flights",
-            f"POST /v1/events: {_REQUEST_EVENTS:,} events a request, {_CONCURRENCY} requests at once.",
+            f"POST /v1/events: {_REQUEST_EVENTS:,} events a request, {_CONCURRENCY} requests at"
+            " once.",
             "An event's series is the airport of departure, its id the number of its row in the",
             "file. An event that is sent twice is stored once.",
         )

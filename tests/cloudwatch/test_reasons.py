@@ -71,7 +71,8 @@ def test_without_datapoints_to_alarm_all_periods_must_breach() -> None:
             (
                 "Threshold Crossed: 2 out of the last 3 datapoints"
                 f" [9.0 {DAY.format(0)}, 1.0 {DAY.format(1)}, 8.0 {DAY.format(2)}]"
-                " were greater than the threshold (5.0) (minimum 2 datapoints for OK -> ALARM transition)."
+                " were greater than the threshold (5.0) (minimum 2 datapoints for OK -> ALARM"
+                " transition)."
             ),
         ),
         (

@@ -138,21 +138,24 @@ def test_a_cloud_that_is_stopped_while_it_starts_leaves_no_process(
 
 
 def test_a_cloud_whose_emulated_aws_ended_says_so_first_and_last(tmp_path: Path) -> None:
-    with (
-        pytest.raises(LocalCloudError) as failed,
-        running(deploys=False, keep_logs=tmp_path / "logs") as started,
-    ):
+    logs = tmp_path / "logs"
+    with pytest.raises(LocalCloudError) as failed:
+        use_a_cloud_whose_emulated_aws_ends(logs)
+    lines = str(failed.value).splitlines()
+    assert lines[0].startswith("The local cloud has ended: The emulated AWS (MiniStack) ended")
+    assert lines[-1] in lines[0]
+    assert str(logs / "ministack.log") in lines[-1]
+    assert (logs / "ministack.log").exists()
+    assert len(lines) < 10
+
+
+def use_a_cloud_whose_emulated_aws_ends(logs: Path) -> None:
+    with running(deploys=False, keep_logs=logs) as started:
         started.check()
         (emulated,) = [pid for pid in descendants(started.pid) if runs(pid, "emulated.py")]
         os.kill(emulated, signal.SIGKILL)
         assert gone({started.pid})
         started.check()
-    lines = str(failed.value).splitlines()
-    assert lines[0].startswith("The local cloud has ended: The emulated AWS (MiniStack) ended")
-    assert lines[-1] in lines[0]
-    assert str(tmp_path / "logs" / "ministack.log") in lines[-1]
-    assert (tmp_path / "logs" / "ministack.log").exists()
-    assert len(lines) < 10
 
 
 def runs(pid: int, program: str) -> bool:
