@@ -222,13 +222,18 @@ def table_definition(
 
 def index_changes(target: TableDefinition, present: Description) -> Iterator[dict[str, Any]]:
     """Yield the UpdateTable requests, one action each, that give a table the target's indexes."""
-    wanted = {index["IndexName"]: index for index in target.request.get(_INDEXES, ())}
-    found = {index["IndexName"]: index for index in present.get(_INDEXES, ())}
-    for name, index in found.items():
-        if name not in wanted or _index_identity(wanted[name]) != _index_identity(index):
+    after = {index["IndexName"]: index for index in target.request.get(_INDEXES, ())}
+    before = {index["IndexName"]: index for index in present.get(_INDEXES, ())}
+    unchanged = {
+        name
+        for name in after.keys() & before.keys()
+        if _index_identity(after[name]) == _index_identity(before[name])
+    }
+    for name in before:
+        if name not in unchanged:
             yield _index_update(target, {"Delete": {"IndexName": name}})
-    for name, index in wanted.items():
-        if name not in found or _index_identity(found[name]) != _index_identity(index):
+    for name, index in after.items():
+        if name not in unchanged:
             yield _index_update(target, {"Create": index})
 
 
