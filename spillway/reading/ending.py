@@ -6,6 +6,7 @@ from spillway.backoff import DeadlinePassedError
 from spillway.errors import InvalidInputError
 from spillway.reading.leg import Ended, Leg
 from spillway.reading.page import Missing
+from spillway.reading.requests import SourceThrottledError
 from spillway.reading.stream import Stream
 
 __all__ = ["missing_from", "raise_for", "reason_of"]
@@ -40,9 +41,11 @@ def reason_of(leg: Leg) -> str:
 
 def raise_for(leg: Leg) -> None:
     """Raise what kept a read from making any progress."""
-    for stream in leg.failed:
-        if stream.failure is not None:
-            raise stream.failure
+    for failure in (stream.failure for stream in leg.failed):
+        if isinstance(failure, SourceThrottledError):
+            raise failure.throttle
+        if failure is not None:
+            raise failure
     if leg.ended is Ended.UNITS:
         reason = f"must be {leg.least_units:g} at least: one round of requests to all partitions"
         raise InvalidInputError("invalid_query", "max_rcu", reason)

@@ -64,7 +64,7 @@ class Merge:
     def open(self, bounds: int) -> None:
         """Open the partitions of the next bounds, where nothing open is left to fetch before them.
 
-        At most 64 bounds, and none after the first with 256 partitions open: what is opened together
+        At most 64 bounds, and none after the first with 256 partitions open: what is opened at once
         is fetched in one round, and a read looks at its deadline between rounds.
         """
         if any(each.holds_up for each in self.streams):

@@ -16,7 +16,11 @@ T = TypeVar("T")
 
 
 class SourceThrottledError(StorageError):
-    """A source throttled while another could be asked."""
+    """A source throttled while another could be asked; `throttle` is what it answered."""
+
+    def __init__(self, throttle: ThrottledError) -> None:
+        super().__init__(throttle.code, throttle.message)
+        self.throttle = throttle
 
 
 class Requests:
@@ -57,5 +61,5 @@ class Requests:
         except ThrottledError as error:
             self._sources.experience.note_throttle(self._series, source)
             if self.switchable:
-                raise SourceThrottledError(error.code, error.message) from error
+                raise SourceThrottledError(error) from error
             raise

@@ -215,8 +215,9 @@ class Scan:
             yield kept
 
     def _switches(self, leg: Leg) -> bool:
-        """Tell whether the other source goes on from here."""
-        if not self._requests.switchable:
+        """Tell whether the other source goes on from here; none begins after the soft deadline."""
+        in_time = self._sources.runtime.monotonic() < self._budget.patience
+        if not (self._requests.switchable and in_time):
             return False
         throttled = any(isinstance(each.failure, SourceThrottledError) for each in leg.failed)
         return throttled or leg.ended is Ended.GIVEN_UP

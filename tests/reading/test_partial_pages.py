@@ -13,6 +13,7 @@ from spillway import (
     Event,
     InvalidInputError,
     OutcomeUnknownError,
+    Page,
     Settings,
     StorageError,
     ThrottledError,
@@ -170,6 +171,31 @@ def test_what_is_missing_names_the_partition_the_place_and_the_error() -> None:
     last = page.records[-1].sort_key
     assert last <= missing.reached
     assert [identity(each) for each in page.events] == [identity(each) for each in events[: len(page.events)]]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [1, 40])
+def test_past_the_soft_deadline_no_other_source_is_begun_and_the_throttle_is_told(
+    limit: int,
+) -> None:
+    """One shard throttles, and another is out of reach until the time is nearly up."""
+    faults = {"0": (1, "throttled"), "1": (1, "unreachable")}
+    memory, events, made = _written([1, *range(61, 661, 10)], faults)
+    store = memory.another()
+    pages: list[Page] = []
+
+    def read_on() -> None:
+        cursor = pages[-1].cursor if pages else None
+        page = store.read("ORD", START, END, limit=limit, cursor=cursor, consistent=False)
+        pages.append(page)
+        assert page.reason in {None, *(each.error for each in page.missing)}
+        read_on()
+
+    with pytest.raises(ThrottledError):  # once a page makes no progress
+        read_on()
+    found = [event for page in pages for event in page.events]
+    assert found
+    assert found == events[: len(found)]
+    assert all(not key.startswith("ORD#2026") for key in made[-1].asked)
 
 
 def test_a_failure_behind_the_page_does_not_touch_it() -> None:

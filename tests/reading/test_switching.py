@@ -19,12 +19,12 @@ MINUTE = timedelta(minutes=1)
 
 
 class Throttling:
-    """A table that throttles queries of `sources`, table or index, and of keys ending in `failing`."""
+    """A table that throttles queries of `sources`, table or index, and of keys with this ending."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.sources: set[str] = set()
-        self.failing = "none"
+        self.ending = "none"
         self.asked: list[str] = []
 
     def __call__(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
@@ -32,7 +32,7 @@ class Throttling:
             source = "index" if "IndexName" in request else "table"
             self.asked.append(source)
             key = request["ExpressionAttributeValues"][":p"]["S"]
-            if source in self.sources or key.endswith(self.failing):
+            if source in self.sources or key.endswith(self.ending):
                 raise ThrottledError("ThrottlingException", "hot")
         return self.call(operation, request)
 
@@ -91,7 +91,7 @@ def test_a_cursor_over_buckets_of_two_sizes_stays_within_its_range(order: str) -
     store_layout(memory.table, [epoch(1, bucket="day"), epoch(2, bucket="hour")])
     start, end = NOON - 40 * MINUTE, NOON - 20 * MINUTE
     query: dict[str, Any] = {"order": order, "consistent": False}
-    table.failing = "T11#0"  # the hour: both its bounds lie beyond the range
+    table.ending = "T11#0"  # the hour: both its bounds lie beyond the range
     with suppress(StorageError):  # where no progress was made
         query["cursor"] = store.read("ORD", start, end, read="index", **query).cursor
     page = store.read("ORD", start, end, read="table", **query)
