@@ -1,7 +1,7 @@
 """Errors of the API: one shape, never a stack trace."""
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from aws_lambda_powertools.event_handler import Response
@@ -11,9 +11,11 @@ from msgspec import UNSET
 
 from lambdas.api.types import ErrorAnswer, ErrorBody
 from spillway import InvalidInputError, StorageError, ThrottledError
+from spillway.errors import shorten
 
-__all__ = ["RequestError", "answer_json", "handle_errors"]
+__all__ = ["RequestError", "answer_json", "handle_errors", "to_message"]
 
+_MAX_MESSAGE: Final = 400  # characters, so that an answer holds a thousand messages
 RETRY_AFTER = {HTTPStatus.TOO_MANY_REQUESTS: "1", HTTPStatus.SERVICE_UNAVAILABLE: "2"}
 
 
@@ -36,10 +38,13 @@ def answer_json(status: int, body: Any) -> Response[Any]:
     )
 
 
+def to_message(text: str) -> str:
+    """Return text that may name what a client sent, bounded and as valid Unicode."""
+    return shorten(text, _MAX_MESSAGE).encode(errors="replace").decode()
+
+
 def _error(status: int, code: str, message: str, detail: Any = UNSET) -> Response[Any]:
-    # A message may name what the client sent, valid Unicode or not.
-    sayable = message.encode(errors="replace").decode()
-    body = ErrorAnswer(error=ErrorBody(code=code, message=sayable, detail=detail))
+    body = ErrorAnswer(error=ErrorBody(code=code, message=to_message(message), detail=detail))
     return answer_json(status, body)
 
 
@@ -52,7 +57,8 @@ def handle_errors(app: APIGatewayHttpResolver, logger: Logger) -> None:
 
     def on_unknown_path(_: Exception) -> Response[Any]:
         event = app.current_event
-        message = f"{event.http_method} {event.path} is not part of this API: see /v1/openapi.json"
+        route = shorten(f"{event.http_method} {event.path}")
+        message = f"{route} is not part of this API: see /v1/openapi.json"
         return _error(HTTPStatus.NOT_FOUND, "unknown_path", message)
 
     def on_defect(error: Exception) -> Response[Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,10 @@ from spillway import (
     ThrottledError,
     UnreachableError,
 )
-from spillway.reading.page import to_event
+from spillway.backoff import DeadlinePassedError
+from spillway.reading.ending import missing_from
+from spillway.reading.fanout import Partition
+from spillway.reading.page import MAX_MISSING, to_event
 from spillway.reading.query import Order
 from spillway.storage.port import Call
 from tests.support.fakes import NOON
@@ -117,8 +121,9 @@ def test_a_page_is_complete_or_says_what_is_missing_and_its_cursor_completes_it(
         found += records
         if page.complete:
             assert len(records) == limit or page.cursor is None
-            assert not page.missing
+            assert (page.missing, page.missing_count) == ((), 0)
         else:
+            assert len(page.missing) == min(page.missing_count, MAX_MISSING)
             assert page.cursor is not None
             assert page.missing
             assert any(each.error == page.reason for each in page.missing)
@@ -196,6 +201,23 @@ def test_past_the_soft_deadline_no_other_source_is_begun_and_the_throttle_is_tol
     assert found
     assert found == events[: len(found)]
     assert all(not key.startswith("ORD#2026") for key in made[-1].asked)
+
+
+def test_of_much_that_is_missing_some_is_named_errors_first() -> None:
+    def left(number: int, failure: StorageError) -> Any:
+        partition = Partition(f"ORD#{number}", "", on_index=False)
+        return SimpleNamespace(partition=partition, reached="", failure=failure)
+
+    failed = [left(n, DeadlinePassedError()) for n in range(200)]
+    failed += [left(n, ERRORS["throttled"]) for n in range(200, 205)]
+    leg: Any = SimpleNamespace(failed=failed, merge=SimpleNamespace(closed=None))
+    named, count = missing_from(leg)
+    assert (len(named), count) == (MAX_MISSING, 205)
+    assert [each.partition for each in named[:6]] == [
+        *(f"ORD#{n}" for n in range(200, 205)),
+        "ORD#0",
+    ]
+    assert [each.error for each in named[4:6]] == ["ThrottlingException", None]
 
 
 def test_a_failure_behind_the_page_does_not_touch_it() -> None:
