@@ -27,6 +27,7 @@ class EventScan(Protocol):
 
     left_off: str | None
     missing: tuple[Missing, ...]
+    missing_count: int
     reason: str | None
     spent: Spent
 
@@ -173,6 +174,7 @@ def _page(
         cursor=None if following is None else encode_progress(following, query.binding),
         reason=None if complete else scan.reason,
         missing=() if complete else scan.missing,
+        missing_count=0 if complete else scan.missing_count,
         percentiles=percentiles,
         percentile_error=RELATIVE_ERROR if approximate else 0,
         spent=scan.spent,

@@ -40,7 +40,8 @@ class AggregatePage:
         cursor: for the next page; None after the last.
         reason: why the page ends before its limit and before its range does: `deadline`, `read_units` or the code of
             a storage error; None where it does not.
-        missing: the partitions that were left off then.
+        missing: partitions that were left off then: up to 20, those with errors first.
+        missing_count: how many partitions were left off.
         percentiles: `exact`, or `ddsketch` where any row's are approximate; None where none are asked for.
         percentile_error: by how much of itself an approximate percentile may be off: 0 where all are exact.
         spent: what the page has cost.
@@ -50,6 +51,7 @@ class AggregatePage:
     cursor: str | None
     reason: str | None
     missing: tuple[Missing, ...]
+    missing_count: int
     percentiles: str | None
     percentile_error: float
     spent: Spent

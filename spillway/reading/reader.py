@@ -59,6 +59,7 @@ class Reader:
             None if at is None else encode_cursor(at, query.binding),
             reason=None if more else scan.reason,
             missing=() if more else scan.missing,
+            missing_count=0 if more else scan.missing_count,
             explanation=_explanation(scan, len(records), took),
         )
 

@@ -44,7 +44,8 @@ class Scan:
         spent: what it has cost so far.
         plan: where it looks, once begun; None for a series without a layout.
         left_off: the position up to which all was given out, of a range that was not read to its end; else None.
-        missing: what it could not read, where it left off.
+        missing: what it could not read, where it left off; see `Page`.
+        missing_count: how many partitions these are in all.
         reason: why it left off: `deadline`, `read_units`, or the code of a storage error.
     """
 
@@ -76,6 +77,7 @@ class Scan:
         self.plan: Plan | None = None
         self.left_off: str | None = None
         self.missing: tuple[Missing, ...] = ()
+        self.missing_count = 0
         self.reason: str | None = None
 
     def runs(self) -> Iterator[list[Record]]:
@@ -165,7 +167,8 @@ class Scan:
         if leg.ended is not Ended.WHOLE:
             if leg.upto == begin and not self._given:
                 raise_for(leg)
-            self.left_off, self.reason, self.missing = leg.upto, reason_of(leg), missing_from(leg)
+            self.left_off, self.reason = leg.upto, reason_of(leg)
+            self.missing, self.missing_count = missing_from(leg)
 
     def _leg(
         self, layout: Layout, work: Work, plan: Plan, source: Source, most_requests: float = inf

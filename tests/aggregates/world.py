@@ -47,6 +47,7 @@ class FakeScan:
     ahead: bool = False
     left_off: str | None = None
     missing: tuple[Missing, ...] = ()
+    missing_count: int = 0
     reason: str | None = None
     spent: Spent = field(default_factory=Spent)
 
