@@ -42,7 +42,7 @@ SETTINGS: Final = Settings(
     future_skew=15,
     layout_ttl=3,
     most_epochs=8,
-    growth=Growth(most_shards=16),
+    growth=Growth(most_shards=16, partition_wcu=1),  # any throttled write makes its series grow
 )
 _POLL: Final = 0.02  # seconds
 
