@@ -1,4 +1,4 @@
-"""What the numbers of one interval come to, but for percentiles: small, and complete in itself."""
+"""What the numbers of one interval come to, but for percentiles."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ __all__ = ["Tally"]
 
 
 class Tally(Struct):
-    """Counts, extremes and sum of numbers that come in order; a cursor may carry it to the next page.
+    """Counts, extremes and sum of numbers that come in order.
 
     Attributes:
         count: numbers, or events where no field is asked for.

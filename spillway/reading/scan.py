@@ -27,6 +27,7 @@ from spillway.reading.requests import Requests, SourceThrottledError
 from spillway.reading.sources import Sources
 from spillway.reading.spent import Spent
 from spillway.reading.stream import QueryTemplate, Record, Stream
+from spillway.storage.port import StorageError
 
 __all__ = ["Scan"]
 
@@ -41,11 +42,12 @@ class Scan:
     `explain` one shard is read before the others, so that the estimate rests on what it shows, unless units are bounded.
 
     Attributes:
-        spent: what it has cost so far.
+        spent: what it has cost so far, with what `spent` held before, where it was given.
         plan: where it looks, once begun; None for a series without a layout.
         left_off: the position up to which all was given out, of a range that was not read to its end; else None.
         missing: what it could not read, where it left off.
         reason: why it left off: `deadline`, `read_units`, or the code of a storage error.
+        failure: that storage error.
     """
 
     def __init__(  # noqa: PLR0913  a read's whole situation
@@ -57,6 +59,7 @@ class Scan:
         wanted: int | None,
         budget: Budget,
         explain: bool = False,
+        spent: Spent | None = None,
     ) -> None:
         self._sources = sources
         self._query = query
@@ -64,7 +67,7 @@ class Scan:
         self._wanted = wanted
         self._budget = budget
         self._explain = explain
-        self.spent = Spent()
+        self.spent = Spent() if spent is None else spent
         self._age = sources.age(query.narrowed(after).end, consistent=query.consistent)
         deadline = budget.deadline
         self._requests = Requests(sources, query.series, self._age, deadline, self.spent)
@@ -77,6 +80,7 @@ class Scan:
         self.left_off: str | None = None
         self.missing: tuple[Missing, ...] = ()
         self.reason: str | None = None
+        self.failure: StorageError | None = None
 
     def runs(self) -> Iterator[list[Record]]:
         """Yield the unexpired events in order, each once, as rounds of requests make them final; runs may be empty.
@@ -166,6 +170,8 @@ class Scan:
             if leg.upto == begin and not self._given:
                 raise_for(leg)
             self.left_off, self.reason, self.missing = leg.upto, reason_of(leg), missing_from(leg)
+            failures = (each.failure for each in leg.failed)
+            self.failure = next((e for e in failures if e and e.code == self.reason), None)
 
     def _leg(
         self, layout: Layout, work: Work, plan: Plan, source: Source, most_requests: float = inf

@@ -19,6 +19,7 @@ from spillway.reading.page import Missing
 from spillway.reading.query import ReadQuery
 from spillway.reading.spent import Spent
 from spillway.reading.stream import Record
+from spillway.storage.port import StorageError
 from spillway.timestamps import format_time, parse_time
 
 __all__ = ["FakeScan", "World", "ask", "expected_rows", "is_number", "record", "shown"]
@@ -48,6 +49,7 @@ class FakeScan:
     left_off: str | None = None
     missing: tuple[Missing, ...] = ()
     reason: str | None = None
+    failure: StorageError | None = None
     spent: Spent = field(default_factory=Spent)
 
     def runs(self) -> Iterator[list[Record]]:
@@ -69,12 +71,10 @@ class World:
     most: int | None = None
     ahead: bool = False
 
-    def scan(self, query: ReadQuery, after: str | None) -> FakeScan:
-        kept = [
-            each
-            for each in sorted(self.records)
-            if query.start <= each.sort_key < query.end and (after is None or each.sort_key > after)
-        ]
+    def scan(self, query: ReadQuery, wanted: int | None) -> FakeScan:
+        assert wanted is None or query.descending
+        ordered = sorted(self.records, reverse=query.descending)
+        kept = [each for each in ordered if query.start <= each.sort_key < query.end]
         return FakeScan(kept, self.size, self.most, self.ahead)
 
     def pages(
