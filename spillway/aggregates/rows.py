@@ -109,7 +109,7 @@ def _sort_key(record: Record) -> str:
 
 
 def _held(percentile: float | None, tally: Tally) -> float | None:
-    """Hold a percentile, maybe off by a sketch's error, within the extremes."""
+    """Hold a percentile, maybe off by a sketch's error, within the extremes; a zero has no sign."""
     if percentile is None or tally.low is None or tally.high is None:
         return percentile
-    return float(max(tally.low, min(percentile, tally.high)))
+    return max(tally.low, min(percentile, tally.high)) + 0.0

@@ -228,6 +228,18 @@ def test_percentiles_stay_within_the_extremes() -> None:
     assert dict(row.values) == {"p50": 7.3, "p99": 7.3}
 
 
+@pytest.mark.parametrize("values", [[-0.0, 0.0], [0.0, -0.0], [-0.0, -0.0], [0.0, 0.0]])
+@pytest.mark.parametrize("most_exact", [1, 100])
+def test_a_zero_has_no_sign_in_extremes_and_percentiles(
+    values: list[float], most_exact: int
+) -> None:
+    query = ask(BASE, BASE + HOUR, functions=["min", "max", "sum", "avg", "p50", "p99"])
+    (row,) = World(_many(list(values))).rows(query, most_exact=most_exact)
+    assert [repr(value) for value in row.values.values()] == ["0.0"] * 6
+    (kept,) = World(_many(list(values))).rows(ask(BASE, BASE + HOUR, functions=["first", "last"]))
+    assert repr(list(kept.values.values())) == repr(values)
+
+
 def test_the_largest_doubles_have_percentiles_too() -> None:
     values = [1.7976931348623157e308, -1.7976931348623157e308] * 20
     query = ask(BASE, BASE + HOUR, functions=["p50", "p99", "avg"])

@@ -187,8 +187,8 @@ def _computed(function: Function, values: list[Any]) -> Number | None:
     computed: dict[Function, Any] = {
         Function.SUM: lambda: _sum(total, values),
         Function.AVG: lambda: float(total / len(values)),
-        Function.MIN: lambda: min(values),
-        Function.MAX: lambda: max(values),
+        Function.MIN: lambda: min(values) or abs(min(values)),  # no sign of zero
+        Function.MAX: lambda: max(values) or abs(max(values)),
         Function.FIRST: lambda: values[0],
         Function.LAST: lambda: values[-1],
     }
