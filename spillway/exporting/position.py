@@ -15,7 +15,7 @@ from spillway.sharding import MAX_SHARDS
 __all__ = ["MAX_POOL", "ExportMode", "Position", "Positions", "block_width"]
 
 MAX_POOL: Final = 8  # as many requests as a store sends at the same time
-_POSITION: Final = re.compile(r"(\d{1,3}):(\d{1,3}):(.*)", re.ASCII | re.DOTALL)
+_POSITION: Final = re.compile(r"(\d{1,3}):(\d{1,3}):(\d{1,10}):(.*)", re.ASCII | re.DOTALL)
 _SAME: Final = "series, from, to and mode"
 
 
@@ -36,11 +36,13 @@ class Position(NamedTuple):
     """A point of an export: blocks of lower shards are done, and this block up to and with the sort key `after`.
 
     `after` may be a time alone, which sorts before its events, or empty where the block has not been begun.
+    `started_at` is when the export began, in epoch seconds.
     """
 
     first: int
     width: int
     after: str = ""
+    started_at: int = 0
 
     @property
     def end(self) -> int:
@@ -58,15 +60,16 @@ class Positions:
 
     def encode(self, position: Position) -> str:
         """Return an opaque text of at most 930 characters."""
-        return encode_cursor(f"{position.first}:{position.width}:{position.after}", self._binding)
+        first, width, after, started_at = position
+        return encode_cursor(f"{first}:{width}:{started_at}:{after}", self._binding)
 
     def decode(self, cursor: str) -> Position:
         """Return the position of a cursor; InvalidInputError where it is none of the export's."""
         match = _POSITION.fullmatch(decode_cursor(cursor, self._binding, _SAME))
         if match is None:
             raise invalid_cursor(_SAME)
-        first, width, after = match.groups()
-        position = Position(int(first), int(width), after)
+        first, width, started_at, after = match.groups()
+        position = Position(int(first), int(width), after, int(started_at))
         if not self._is_possible(position):
             raise invalid_cursor(_SAME)
         return position

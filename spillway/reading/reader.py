@@ -10,7 +10,7 @@ from spillway.backoff import retry_until
 from spillway.errors import InvalidInputError
 from spillway.layouts.model import Layout
 from spillway.reading.budget import Budget
-from spillway.reading.copies import newest_copy
+from spillway.reading.copies import newest_copy, unexpired
 from spillway.reading.cursor import decode_position, encode_position
 from spillway.reading.page import Explanation, Measure, Page
 from spillway.reading.query import MAX_LIMIT, ReadQuery, Source
@@ -110,15 +110,16 @@ class Reader:
         if layout is None:
             return None
         now = self._sources.runtime.now()
-        found = [to_record(answer["Item"]) for answer in answers if "Item" in answer]
-        copies = [each for each in found if each.expires is None or each.expires > now]
+        found = (to_record(answer["Item"]) for answer in answers if "Item" in answer)
+        copies = unexpired(found, now)
         return newest_copy(copies, series, layout) if copies else None
 
     def delete(self, series: str, identity: keys.SortKey, *, timeout: float) -> bool:
-        """Delete one event from every shard that may hold it, in parallel; tell whether there was one."""
+        """Delete one event from every shard that may hold it, in parallel; return if it existed."""
         request = {"ReturnValues": "ALL_OLD"}
         _, answers = self._at_each_shard(series, identity, "DeleteItem", request, timeout)
-        return any("Attributes" in answer for answer in answers)
+        deleted = (to_record(each["Attributes"]) for each in answers if "Attributes" in each)
+        return bool(unexpired(deleted, self._sources.runtime.now()))
 
     def _at_each_shard(
         self,

@@ -212,8 +212,7 @@ class Scan:
     def _unexpired(self, leg: Leg, layout: Layout) -> Iterator[list[Record]]:
         now = self._sources.runtime.now()
         for run in leg.runs(self._remaining):
-            once = without_copies(run, self._query.series, layout)
-            kept = [each for each in once if each.expires is None or each.expires > now]
+            kept = list(without_copies(run, self._query.series, layout, now))
             self._given += len(kept)
             self._upto = leg.upto
             if kept:

@@ -184,7 +184,7 @@ def test_an_export_goes_on_where_its_cursor_says_or_refuses_it(
         return
     assert all(event in _EVENTS for event in found)
     assert set(Counter(map(_stored_key, found)).values()) <= {1}
-    first, width, after = decode_cursor(cursor, binding).split(":", 2)
+    first, width, _, after = decode_cursor(cursor, binding).split(":", 3)
     if (first, width) == ("0", "256"):
         assert found == [each for each in _EVENTS if _stored_key(each) > after]
 

@@ -47,7 +47,7 @@ _exports = st.one_of(
     st.builds("{}:{}:{}:{}".format, _numbers, _numbers, _numbers, _positions),
     st.builds("{}:{}:{}".format, _numbers, _numbers, _positions),
 )
-_likely = st.builds("{}{}".format, st.sampled_from(["", "0:1:", "0:256:"]), _positions)
+_likely = st.builds("{}{}".format, st.sampled_from(["", "0:1:0:", "0:256:0:"]), _positions)
 _documents = st.sampled_from(
     [
         '{"row": 494493}',
