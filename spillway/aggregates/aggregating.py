@@ -7,11 +7,11 @@ from spillway.aggregates.aggregator import aggregate
 from spillway.aggregates.page import AggregatePage
 from spillway.aggregates.query import AggregateQuery
 from spillway.reading.budget import Budget
-from spillway.reading.cursor import encode_cursor
 from spillway.reading.query import Order, ReadQuery
 from spillway.reading.reader import Reader
 from spillway.reading.scan import Scan
 from spillway.reading.sources import Sources
+from spillway.reading.spent import Spent
 
 __all__ = ["Aggregating"]
 
@@ -69,14 +69,18 @@ class Aggregating:
         of over 100,000 numbers has percentiles from a sketch: within 0.5 % of the number at that rank, and
         `AggregateRow.approximate` says so.
 
-        A page that reaches its time or `max_rcu` ends with the last finished row, maybe without any, and a cursor that
-        also carries what an unfinished row came to so far.
+        A page that reaches its time or `max_rcu` ends with the last finished row, and a cursor.
+        Each row is read to its end within one page, since cursors carry no figures: for long
+        intervals allow more `timeout` and `max_rcu`, or ask for shorter ones and add up.
 
-        Costs what reading the range does, and no memory for it: one row at a time, and up to 20,000 events on their way.
+        Costs what reading the range does, and no memory for it: one row at a time, and up to 20,000
+        events on their way. Where intervals are filled by neighbours, each later page reads the
+        last interval with numbers before it again.
 
         Raises:
             InvalidInputError: a parameter is wrong, or the cursor is not of this question; or, as `interval_too_long`,
-                a row with percentiles, or one that a line is drawn to, has more events than time or `max_rcu` suffice for.
+                the next row, or the gap that a line is drawn over, has more events than time or
+                `max_rcu` suffice for.
             StorageError: DynamoDB throttled or failed until the time was up, before anything was certain.
         """
         events = ReadQuery.checked(
@@ -92,9 +96,9 @@ class Aggregating:
             events, interval=interval, field=field, functions=functions, fill=fill
         )
         budget = Budget.lasting(timeout, self._sources.runtime, max_rcu)
+        spent = Spent()
 
-        def scan_from(part: ReadQuery, after: str | None) -> Scan:
-            at = None if after is None else encode_cursor(after, part.binding)
-            return self._reader.scan(part, cursor=at, wanted=None, budget=budget)
+        def scan_from(part: ReadQuery, wanted: int | None) -> Scan:
+            return self._reader.scan(part, wanted=wanted, budget=budget, spent=spent)
 
         return aggregate(query, scan_from, limit=limit, cursor=cursor)

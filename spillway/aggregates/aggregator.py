@@ -1,25 +1,35 @@
-"""One page of an aggregate: a scan from where the last one ended, its rows, and where the next one begins."""
+"""One page of an aggregate: a scan from an interval on, its rows, and where the next page begins.
+
+A cursor holds the begin of that interval and nothing of what was read before: the interval before,
+from which others may be filled, is read again. So nobody can change a row by a cursor, and rows are
+those of the events at that time.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
-from typing import Protocol
+from itertools import chain, islice
+from typing import Final, Protocol
 
+from spillway.aggregates.fields import numbers_of
 from spillway.aggregates.fills import Filler, Neighbour
-from spillway.aggregates.functions import Fill
+from spillway.aggregates.functions import Fill, Function
 from spillway.aggregates.page import AggregatePage, AggregateRow
 from spillway.aggregates.percentiles import MOST_EXACT, RELATIVE_ERROR
-from spillway.aggregates.progress import Progress, decode_progress, encode_progress
 from spillway.aggregates.query import AggregateQuery
 from spillway.aggregates.rows import Row, RowMaker
 from spillway.errors import InvalidInputError
 from spillway.keys import TIME_WIDTH
+from spillway.reading.cursor import decode_cursor, encode_cursor, invalid_cursor
 from spillway.reading.page import Missing
-from spillway.reading.query import MAX_LIMIT, ReadQuery
+from spillway.reading.query import MAX_LIMIT, Order, ReadQuery
 from spillway.reading.spent import Spent
 from spillway.reading.stream import Record
+from spillway.storage.port import StorageError
+from spillway.timestamps import is_stored_time
 
 __all__ = ["EventScan", "ScanFrom", "aggregate"]
+
+_SAME: Final = "all but limit, consistent, read and max_rcu"
 
 
 class EventScan(Protocol):
@@ -29,6 +39,7 @@ class EventScan(Protocol):
     missing: tuple[Missing, ...]
     missing_count: int
     reason: str | None
+    failure: StorageError | None
     spent: Spent
 
     def runs(self) -> Iterator[list[Record]]:
@@ -37,9 +48,9 @@ class EventScan(Protocol):
 
 
 class ScanFrom(Protocol):
-    """Begins a scan of a range after a position in it."""
+    """Begins a scan of a range, of which about `wanted` events will be taken, None for all."""
 
-    def __call__(self, query: ReadQuery, after: str | None, /) -> EventScan:
+    def __call__(self, query: ReadQuery, wanted: int | None, /) -> EventScan:
         """Return the scan, not begun."""
         ...
 
@@ -59,44 +70,63 @@ def aggregate(
     """
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidInputError("invalid_query", "limit", f"must be 1 to {MAX_LIMIT:,}")
-    progress = decode_progress(cursor, query.binding, query.grid)
-    one = _Pass(query, scan_from, progress, most_exact)
+    first = query.grid.first if cursor is None else _decode_row(cursor, query)
+    one = _Pass(query, scan_from, first, most_exact)
     rows = one.rows(limit)
     following = one.following(rows, limit)
     return _page(query, one.scan, rows, following, complete=following is None or len(rows) == limit)
 
 
+def _encode_row(row: int, query: AggregateQuery) -> str:
+    """Return the cursor of a page that begins with a row."""
+    return encode_cursor(query.grid.begin_within(row), query.binding)
+
+
+def _decode_row(cursor: str, query: AggregateQuery) -> int:
+    """Return the row of a cursor; InvalidInputError where no row of the query begins there."""
+    grid, begin = query.grid, decode_cursor(cursor, query.binding, _SAME)
+    if is_stored_time(begin) and grid.start <= begin < grid.end:
+        row = grid.index_of(begin)
+        if grid.begin_within(row) == begin:
+            return row
+    raise invalid_cursor(_SAME)
+
+
 class _Pass:
-    """One scan, and the rows made of it."""
+    """One scan, and the rows made of it, from `first` on."""
 
     def __init__(
-        self, query: AggregateQuery, scan_from: ScanFrom, progress: Progress, most_exact: int
+        self, query: AggregateQuery, scan_from: ScanFrom, first: int, most_exact: int
     ) -> None:
         self._query = query
         self._grid = query.grid
-        self._progress = progress
-        begin = query.grid.begin_within(progress.row)
-        self.scan = scan_from(replace(query.read, start=begin), progress.after)
+        self._first = first
+        begin = query.grid.begin_within(_neighbour(query, scan_from, first))
+        self.scan = scan_from(replace(query.read, start=begin), None)
         self._maker = RowMaker(query, most_exact)
-        self._latest = progress.row - 1  # interval that was finished
-        if progress.tally is not None:
-            self._maker.carry(progress.row, progress.tally)
 
     def rows(self, limit: int) -> list[Row]:
         """Return the finished rows, filled."""
+        before, finished = self._split()
         filler = Filler(self._query.fill, self._query.functions, limit)
-        filled = filler.filled(
-            self._finished(), self._progress.row, self._stop, self._progress.before, self._ended
-        )
+        filled = filler.filled(finished, self._first, self._stop, before, self._ended)
         return list(islice(filled, limit))
 
+    def _split(self) -> tuple[Neighbour | None, Iterator[Row]]:
+        """Return the last row with numbers before the page, and the rows of the page."""
+        rows = self._finished()
+        before = None
+        for row in rows:
+            if row.index >= self._first:
+                return before, chain([row], rows)
+            if row.count:
+                before = Neighbour(row.index, row.values)
+        return before, rows
+
     def _finished(self) -> Iterator[Row]:
-        for row in self._maker.rows(self.scan.runs()):
-            self._latest = row.index
-            yield row
+        yield from self._maker.rows(self.scan.runs())
         last = self._maker.open
         if last is not None and last.border <= self._reached():
-            self._latest = last.index
             yield self._maker.close(last)
 
     def _ended(self) -> bool:
@@ -111,50 +141,58 @@ class _Pass:
         """Return the first interval that was not seen to its end."""
         if self._ended():
             return self._grid.stop
-        return max(self._progress.row, self._grid.index_of(self._reached()))
+        return max(self._first, self._grid.index_of(self._reached()))
 
-    def following(self, rows: list[Row], limit: int) -> Progress | None:
-        """Return where the next page goes on; None at the end. InvalidInputError where that is where this one began."""
+    def following(self, rows: list[Row], limit: int) -> int | None:
+        """Return the row that the next page begins with, None at the end.
+
+        Raises what stopped the scan where the page has made no progress.
+        """
         if len(rows) == limit:
             row = rows[-1].index + 1
-            return None if row >= self._grid.stop else Progress(row=row, before=self._before(rows))
+            return None if row >= self._grid.stop else row
         if self._ended():
             return None
-        following = self._from(rows, self._first_left(rows))
-        if not rows and _position(following) <= _position(self._progress):
-            raise _no_progress()
+        following = self._first_left(rows)
+        if following == self._first:
+            raise _no_progress(self.scan)
         return following
 
     def _first_left(self, rows: list[Row]) -> int:
         """Return the first row not given out: a line needs the end of its gap as well."""
         if self._query.fill is not Fill.LINEAR:
             return self._stop()
-        return rows[-1].index + 1 if rows else self._progress.row
-
-    def _from(self, rows: list[Row], row: int) -> Progress:
-        """Return where the next page goes on: where the scan left off, if what came since the row's begin fits a cursor."""
-        before, begun = self._before(rows), self._maker.open
-        if begun is None and self._latest < row:
-            return Progress(row=row, before=before, after=self.scan.left_off)
-        if begun is not None and begun.index == row and begun.percentiles is None:
-            return Progress(row=row, before=before, after=self.scan.left_off, tally=begun.tally)
-        return Progress(row=row, before=before)
-
-    def _before(self, rows: list[Row]) -> Neighbour | None:
-        if self._query.fill not in {Fill.PREVIOUS, Fill.LINEAR}:
-            return None
-        last = next((row for row in reversed(rows) if row.count), None)
-        return self._progress.before if last is None else Neighbour(last.index, last.values)
+        return rows[-1].index + 1 if rows else self._first
 
 
-def _position(progress: Progress) -> tuple[int, str]:
-    return progress.row, progress.after or ""
+def _neighbour(query: AggregateQuery, scan_from: ScanFrom, first: int) -> int:
+    """Return the last interval with numbers before a page filled from it, else the first one.
+
+    Costs a read in descending order as far as that interval.
+    """
+    filled = query.fill in {Fill.PREVIOUS, Fill.LINEAR} and query.functions != (Function.COUNT,)
+    if query.path is None or not filled or first == query.grid.first:
+        return first
+    numbers = numbers_of(query.path)
+    part = replace(query.read, end=query.grid.begin_within(first), order=Order.DESCENDING)
+    scan = scan_from(part, 1)
+    for run in scan.runs():
+        for record in run:
+            if numbers([record]):
+                return query.grid.index_of(record.sort_key[:TIME_WIDTH])
+    if scan.left_off is not None:
+        raise _no_progress(scan)
+    return first
 
 
-def _no_progress() -> InvalidInputError:
+def _no_progress(scan: EventScan) -> Exception:
+    """Return the storage error that stopped a scan, else that an interval is too long."""
+    if scan.failure is not None:
+        return scan.failure
     reason = (
         "holds more events than could be read within the time and max_rcu; choose a shorter interval, or more of these. "
-        "Only percentiles and fill=linear need an interval's end within one page"
+        "A row must be read to its end within one page; fill=linear needs the end of its gap as "
+        "well, and a later page of fill=previous or linear the last interval with numbers before it"
     )
     return InvalidInputError("interval_too_long", "interval", reason)
 
@@ -163,7 +201,7 @@ def _page(
     query: AggregateQuery,
     scan: EventScan,
     rows: list[Row],
-    following: Progress | None,
+    following: int | None,
     *,
     complete: bool,
 ) -> AggregatePage:
@@ -171,7 +209,7 @@ def _page(
     percentiles = ("ddsketch" if approximate else "exact") if query.percentiles else None
     return AggregatePage(
         rows=tuple(_public(query, row) for row in rows),
-        cursor=None if following is None else encode_progress(following, query.binding),
+        cursor=None if following is None else _encode_row(following, query),
         reason=None if complete else scan.reason,
         missing=() if complete else scan.missing,
         missing_count=0 if complete else scan.missing_count,

@@ -57,10 +57,6 @@ class RowMaker:
         self._most_exact = most_exact
         self.open: OpenRow | None = None
 
-    def carry(self, index: int, tally: Tally) -> None:
-        """Go on with an interval that another page has begun."""
-        self.open = self._begin(index, tally)
-
     def rows(self, runs: Iterable[Sequence[Record]]) -> Iterator[Row]:
         """Yield each interval with events in it, once events of a later one follow.
 
@@ -74,7 +70,7 @@ class RowMaker:
                 if self.open is not None and time >= self.open.border:
                     yield self.close(self.open)
                 if self.open is None:
-                    self.open = self._begin(self._query.grid.index_of(time), Tally())
+                    self.open = self._begin(self._query.grid.index_of(time))
                 stop = bisect_left(run, self.open.border, at, key=_sort_key)
                 self._add(self.open, run[at:stop])
                 at = stop
@@ -94,9 +90,9 @@ class RowMaker:
         approximate = row.percentiles is not None and row.percentiles.approximate
         return Row(row.index, tally.count, tally.skipped, tuple(values), approximate)
 
-    def _begin(self, index: int, tally: Tally) -> OpenRow:
+    def _begin(self, index: int) -> OpenRow:
         percentiles = Percentiles(self._most_exact) if self._query.percentiles else None
-        return OpenRow(index, self._query.grid.border(index), tally, percentiles)
+        return OpenRow(index, self._query.grid.border(index), Tally(), percentiles)
 
     def _add(self, row: OpenRow, records: Sequence[Record]) -> None:
         if self._numbers is None:
@@ -113,7 +109,7 @@ def _sort_key(record: Record) -> str:
 
 
 def _held(percentile: float | None, tally: Tally) -> float | None:
-    """Hold a percentile, maybe off by a sketch's error, within the extremes."""
+    """Hold a percentile, maybe off by a sketch's error, within the extremes; a zero has no sign."""
     if percentile is None or tally.low is None or tally.high is None:
         return percentile
-    return float(max(tally.low, min(percentile, tally.high)))
+    return max(tally.low, min(percentile, tally.high)) + 0.0

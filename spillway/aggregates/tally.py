@@ -1,4 +1,4 @@
-"""What the numbers of one interval come to, but for percentiles: small, and complete in itself."""
+"""What the numbers of one interval come to, but for percentiles."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ __all__ = ["Tally"]
 
 
 class Tally(Struct):
-    """Counts, extremes and sum of numbers that come in order; a cursor may carry it to the next page.
+    """Counts, extremes and sum of numbers that come in order.
 
     Attributes:
         count: numbers, or events where no field is asked for.
         skipped: events without a number there.
-        low: the least number; of equal ones the first.
+        low: the least number; of equal ones the first. A zero has no sign.
         high: the greatest.
         first: the first.
         last: the last.
@@ -37,7 +37,7 @@ class Tally(Struct):
         if not values:
             return
         self.count += len(values)
-        low, high = min(values), max(values)
+        low, high = map(_without_sign_of_zero, (min(values), max(values)))
         self.low = low if self.low is None else min(self.low, low)
         self.high = high if self.high is None else max(self.high, high)
         self.first = values[0] if self.first is None else self.first
@@ -61,3 +61,8 @@ class Tally(Struct):
             Function.LAST: self.last,
         }
         return extremes[function]
+
+
+def _without_sign_of_zero(value: Number) -> Number:
+    """Return 0.0 for -0.0: they are equal, so the order of events would decide between them."""
+    return value or abs(value)

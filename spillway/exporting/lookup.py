@@ -6,6 +6,7 @@ from typing import Final
 
 from spillway import keys
 from spillway.exporting.lane import Send, range_request
+from spillway.reading.copies import unexpired
 from spillway.reading.query import ReadQuery
 from spillway.reading.stream import Record, to_record
 
@@ -51,5 +52,5 @@ class Lookup:
         )
         records = [to_record(item) for item in response["Items"]]
         position = response.get("LastEvaluatedKey")
-        unexpired = [each for each in records if each.expires is None or each.expires > self._now]
-        return unexpired, None if position is None else position[keys.SORT_KEY]["S"]
+        reached = None if position is None else position[keys.SORT_KEY]["S"]
+        return unexpired(records, self._now), reached

@@ -4,19 +4,19 @@ An export walks over blocks of consecutive shards, and through each block in ord
 block say what has been given out, however many shards there are and whatever becomes of the layout.
 """
 
+import re
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from spillway.errors import InvalidInputError
-from spillway.keys import TIME_WIDTH
-from spillway.reading.cursor import decode_cursor, encode_cursor
+from spillway.reading.cursor import decode_cursor, encode_cursor, invalid_cursor, is_position
 from spillway.reading.query import ReadQuery
 from spillway.sharding import MAX_SHARDS
 
 __all__ = ["MAX_POOL", "ExportMode", "Position", "Positions", "block_width"]
 
 MAX_POOL: Final = 8  # as many requests as a store sends at the same time
-_MAX_KEY_BYTES: Final = 1_024  # of a sort key
+_POSITION: Final = re.compile(r"(\d{1,3}):(\d{1,3}):(\d{1,10}):(.*)", re.ASCII | re.DOTALL)
+_SAME: Final = "series, from, to and mode"
 
 
 class ExportMode(StrEnum):
@@ -36,11 +36,13 @@ class Position(NamedTuple):
     """A point of an export: blocks of lower shards are done, and this block up to and with the sort key `after`.
 
     `after` may be a time alone, which sorts before its events, or empty where the block has not been begun.
+    `started_at` is when the export began, in epoch seconds.
     """
 
     first: int
     width: int
     after: str = ""
+    started_at: int = 0
 
     @property
     def end(self) -> int:
@@ -58,32 +60,25 @@ class Positions:
 
     def encode(self, position: Position) -> str:
         """Return an opaque text of at most 930 characters."""
-        return encode_cursor(f"{position.first}:{position.width}:{position.after}", self._binding)
+        first, width, after, started_at = position
+        return encode_cursor(f"{first}:{width}:{started_at}:{after}", self._binding)
 
     def decode(self, cursor: str) -> Position:
-        """Return the position of a cursor; InvalidInputError where it is damaged or another export's."""
-        try:
-            first, width, after = decode_cursor(cursor, self._binding).split(":", 2)
-            position = Position(int(first), int(width), after)
-        except (InvalidInputError, ValueError) as error:
-            raise _invalid() from error
+        """Return the position of a cursor; InvalidInputError where it is none of the export's."""
+        match = _POSITION.fullmatch(decode_cursor(cursor, self._binding, _SAME))
+        if match is None:
+            raise invalid_cursor(_SAME)
+        first, width, started_at, after = match.groups()
+        position = Position(int(first), int(width), after, int(started_at))
         if not self._is_possible(position):
-            raise _invalid()
+            raise invalid_cursor(_SAME)
         return position
 
     def _is_possible(self, position: Position) -> bool:
         after = position.after
-        time, rest = after[:TIME_WIDTH], after[TIME_WIDTH:]
-        in_range = self._query.start <= time < self._query.end and rest[:1] in {"", "#"}
+        is_in_range = self._query.start <= after < self._query.end and is_position(after)
         return (
-            0 <= position.first <= MAX_SHARDS
+            position.first <= MAX_SHARDS
             and 1 <= position.width <= MAX_SHARDS
-            and (not after or (in_range and len(after.encode()) < _MAX_KEY_BYTES))
+            and (not after or is_in_range)
         )
-
-
-def _invalid() -> InvalidInputError:
-    reason = (
-        "is damaged, or belongs to another export: series, from, to and mode must stay the same"
-    )
-    return InvalidInputError("invalid_cursor", "cursor", reason)

@@ -83,15 +83,14 @@ class Walk:
             return
         now = self._sources.runtime.now()
         find = Lookup(self._sources.table, self._query, self._send, now).find
-        copies = Copies(self._query.series, layout, find, self._together)
+        copies = Copies(self._query.series, layout, find, self._together, now)
         while position.first < len(spans):
             part = spans[position.first : position.end]
             lanes = [Lane(self._sources.table, self._query, span, position.after) for span in part]
-            following = Position(position.end, self._way.width)
+            following = position._replace(first=position.end, width=self._way.width, after="")
             last = following if following.first < len(spans) else None
             for run, upto in self._runs(Block(lanes)):
-                given = copies.given(run, position)
-                records = [each for each in given if each.expires is None or each.expires > now]
+                records = copies.given(run, position)
                 then = last if upto is None else position._replace(after=upto)
                 yield Turn(records, position, then)
                 position = then or position

@@ -27,6 +27,7 @@ from spillway.reading.requests import Requests, SourceThrottledError
 from spillway.reading.sources import Sources
 from spillway.reading.spent import Spent
 from spillway.reading.stream import QueryTemplate, Record, Stream
+from spillway.storage.port import StorageError
 
 __all__ = ["Scan"]
 
@@ -41,12 +42,13 @@ class Scan:
     `explain` one shard is read before the others, so that the estimate rests on what it shows, unless units are bounded.
 
     Attributes:
-        spent: what it has cost so far.
+        spent: what it has cost so far, with what `spent` held before, where it was given.
         plan: where it looks, once begun; None for a series without a layout.
         left_off: the position up to which all was given out, of a range that was not read to its end; else None.
         missing: what it could not read, where it left off; see `Page`.
         missing_count: how many partitions these are in all.
         reason: why it left off: `deadline`, `read_units`, or the code of a storage error.
+        failure: that storage error.
     """
 
     def __init__(  # noqa: PLR0913  a read's whole situation
@@ -58,6 +60,7 @@ class Scan:
         wanted: int | None,
         budget: Budget,
         explain: bool = False,
+        spent: Spent | None = None,
     ) -> None:
         self._sources = sources
         self._query = query
@@ -65,7 +68,7 @@ class Scan:
         self._wanted = wanted
         self._budget = budget
         self._explain = explain
-        self.spent = Spent()
+        self.spent = Spent() if spent is None else spent
         self._age = sources.age(query.narrowed(after).end, consistent=query.consistent)
         deadline = budget.deadline
         self._requests = Requests(sources, query.series, self._age, deadline, self.spent)
@@ -79,6 +82,7 @@ class Scan:
         self.missing: tuple[Missing, ...] = ()
         self.missing_count = 0
         self.reason: str | None = None
+        self.failure: StorageError | None = None
 
     def runs(self) -> Iterator[list[Record]]:
         """Yield the unexpired events in order, each once, as rounds of requests make them final; runs may be empty.
@@ -169,6 +173,8 @@ class Scan:
                 raise_for(leg)
             self.left_off, self.reason = leg.upto, reason_of(leg)
             self.missing, self.missing_count = missing_from(leg)
+            failures = (each.failure for each in leg.failed)
+            self.failure = next((e for e in failures if e and e.code == self.reason), None)
 
     def _leg(
         self, layout: Layout, work: Work, plan: Plan, source: Source, most_requests: float = inf
@@ -209,8 +215,7 @@ class Scan:
     def _unexpired(self, leg: Leg, layout: Layout) -> Iterator[list[Record]]:
         now = self._sources.runtime.now()
         for run in leg.runs(self._remaining):
-            once = without_copies(run, self._query.series, layout)
-            kept = [each for each in once if each.expires is None or each.expires > now]
+            kept = list(without_copies(run, self._query.series, layout, now))
             self._given += len(kept)
             self._upto = leg.upto
             if kept:

@@ -19,6 +19,7 @@ from spillway.reading.page import Missing
 from spillway.reading.query import ReadQuery
 from spillway.reading.spent import Spent
 from spillway.reading.stream import Record
+from spillway.storage.port import StorageError
 from spillway.timestamps import format_time, parse_time
 
 __all__ = ["FakeScan", "World", "ask", "expected_rows", "is_number", "record", "shown"]
@@ -49,6 +50,7 @@ class FakeScan:
     missing: tuple[Missing, ...] = ()
     missing_count: int = 0
     reason: str | None = None
+    failure: StorageError | None = None
     spent: Spent = field(default_factory=Spent)
 
     def runs(self) -> Iterator[list[Record]]:
@@ -70,12 +72,10 @@ class World:
     most: int | None = None
     ahead: bool = False
 
-    def scan(self, query: ReadQuery, after: str | None) -> FakeScan:
-        kept = [
-            each
-            for each in sorted(self.records)
-            if query.start <= each.sort_key < query.end and (after is None or each.sort_key > after)
-        ]
+    def scan(self, query: ReadQuery, wanted: int | None) -> FakeScan:
+        assert wanted is None or query.descending
+        ordered = sorted(self.records, reverse=query.descending)
+        kept = [each for each in ordered if query.start <= each.sort_key < query.end]
         return FakeScan(kept, self.size, self.most, self.ahead)
 
     def pages(
@@ -188,8 +188,8 @@ def _computed(function: Function, values: list[Any]) -> Number | None:
     computed: dict[Function, Any] = {
         Function.SUM: lambda: _sum(total, values),
         Function.AVG: lambda: float(total / len(values)),
-        Function.MIN: lambda: min(values),
-        Function.MAX: lambda: max(values),
+        Function.MIN: lambda: min(values) or abs(min(values)),  # no sign of zero
+        Function.MAX: lambda: max(values) or abs(max(values)),
         Function.FIRST: lambda: values[0],
         Function.LAST: lambda: values[-1],
     }
