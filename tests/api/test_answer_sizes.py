@@ -126,7 +126,10 @@ def test_what_is_missing_is_counted_and_named_in_part(api: Api, path: str, chara
     for start in range(0, 1_500, 250):
         assert not api.memory.another().write(events[start : start + 250]).rejected
     api.on(wrap=slow)
-    answer = api.get(path, {**RANGE, "series": series, "read": "table", "limit": "1000"})
+    query = {**RANGE, "series": series, "read": "table", "limit": "1000"}
+    if path == "/v1/aggregates":
+        query["interval"] = "1s"  # a row that was not read to its end is given out by no answer
+    answer = api.get(path, query)
     assert (answer.status, answer.body["complete"]) == (200, False)
     assert answer.body["reason"] == "deadline"
     assert 200 < answer.body["missing_count"] <= 256

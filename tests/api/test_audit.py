@@ -60,7 +60,7 @@ def test_a_layout_set_by_hand_is_logged_with_what_was_asked_for_and_what_is_in_f
         "request": "request",
         "target": {"series": "ORD", "number_of_shards": 16},
         "status": 200,
-        "outcome": {"version": 3, "number_of_shards": 16, "index_shards": 1},
+        "outcome": {"version": 2, "number_of_shards": 16, "index_shards": 1},
     }
 
 
