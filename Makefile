@@ -69,19 +69,19 @@ bench-heat-endpoint: setup ## Measure what throttling adds to a call, against th
 
 .PHONY: validate-heat
 validate-heat: setup ## Print every published measurement of DynamoDB beside the model's, and fail where one is out (about 3 minutes)
-	$(PY) -m heat.validation
+	$(PY) -m dynamoheat.studies.validation
 
 .PHONY: heat-sensitivity
 heat-sensitivity: setup ## Print how the same outcomes react to each assumption that nobody outside AWS knows (about 15 minutes)
-	$(PY) -m heat.validation --sensitivity
+	$(PY) -m dynamoheat.studies.validation --sensitivity
 
 .PHONY: heat-generations
 heat-generations: setup ## One skewed workload on each generation of DynamoDB's design: what each step cured
-	$(PY) -m heat.generations
+	$(PY) -m dynamoheat.studies.generations
 
 .PHONY: heat-figures
-heat-figures: setup ## Draw the figures of docs/heat.md
-	$(PY) -m heat.figures docs/figures
+heat-figures: setup ## Draw the figures of docs/dynamoheat.md
+	$(PY) -m dynamoheat.studies.figures docs/figures
 
 .PHONY: bench-cold
 bench-cold: setup ## Measure cold starts of the functions, beside a bare boto3 handler, and the size of the asset

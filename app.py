@@ -16,7 +16,7 @@ if _NODE is not None:
 from aws_cdk import App  # noqa: E402
 
 from stacks.assembly import assemble  # noqa: E402
-from stacks.bundle import BundleError, Target  # noqa: E402
+from stacks.bundle import BundleError, BundleTarget  # noqa: E402
 from stacks.code import function_code  # noqa: E402
 from stacks.config import Stage, UnknownStageError, stage_named  # noqa: E402
 from stacks.overrides import OverrideError, overridden  # noqa: E402
@@ -35,10 +35,12 @@ def main() -> None:
     app.synth()
 
 
-def _target(stage: Stage) -> Target:
+def _target(stage: Stage) -> BundleTarget:
     if stage.bundle_for_this_machine:
-        return Target.this_machine()
-    return Target.aws(python=stage.functions.python, architecture=stage.functions.architecture)
+        return BundleTarget.this_machine()
+    return BundleTarget.aws(
+        python=stage.functions.python, architecture=stage.functions.architecture
+    )
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from rich.table import Table
 
 from benchmarks.measure import Cost, measure
 from benchmarks.tables import EVENTS, connect, native_item
-from heat import Heat, IndexSettings, Key, Parameters, TableSettings
-from heat.serve.options import HeatOptions
+from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
+from dynamoheat.serve.options import HeatOptions
 from local.cloud import running
 from local.engine import running_engine
 from spillway import keys
@@ -83,7 +83,7 @@ def _writer(url: str, batches: int, runs: int) -> Callable[[], None]:
 
 @contextmanager
 def _endpoint(engine: str) -> Generator[str]:
-    command = [sys.executable, "-m", "heat", "serve", "--engine", engine, "--port", "0"]
+    command = [sys.executable, "-m", "dynamoheat", "serve", "--engine", engine, "--port", "0"]
     command += _WIDE.to_arguments()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:
@@ -95,7 +95,7 @@ def _endpoint(engine: str) -> Generator[str]:
 
 def _model_cost(batches: int) -> float:
     """Return the CPU µs of admitting a batch."""
-    heat = Heat(Parameters(partition_wcu=1e6, quota_wcu=1e6))
+    heat = Heat(ModelParameters(partition_wcu=1e6, quota_wcu=1e6))
     index = IndexSettings(name=keys.INDEX_NAME, key=Key(keys.INDEX_PARTITION_KEY, keys.SORT_KEY))
     key = Key(keys.PARTITION_KEY, keys.SORT_KEY)
     heat.create_table(TableSettings(name=EVENTS, key=key, indexes=(index,)), 0.0)
@@ -138,7 +138,7 @@ def main() -> None:
     ):
         urls = {
             "engine alone": alone.url,
-            "python -m heat serve": served,
+            "python -m dynamoheat serve": served,
             "local cloud's endpoint": cloud.endpoint_url,
         }
         for url in urls.values():

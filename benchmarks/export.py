@@ -21,9 +21,9 @@ from rich.table import Table
 from benchmarks.tables import EVENTS, LAYOUTS, START, connect, create_tables, flight
 from local.engine import running_engine
 from spillway import EventStore, Settings, keys
+from spillway.dynamodb.boto import call_through
+from spillway.dynamodb.port import Call
 from spillway.keys import parse_sort_key
-from spillway.storage.boto import call_through
-from spillway.storage.port import Call
 
 _END: Final = START + timedelta(days=3_650)
 _SHARDS: Final = 64

@@ -24,10 +24,10 @@ from rich.table import Table
 
 from benchmarks.fleet.dynamodb import SimulatedDynamoDB, events_table
 from benchmarks.fleet.virtual_time import VirtualTime
-from benchmarks.fleet.writers import SERIES, Fleet, Outcome
-from spillway import Mode, Settings
-from spillway.scaling.growth import Growth, GrowthPolicy
-from spillway.scaling.report import ScalingKind
+from benchmarks.fleet.writers import SERIES, FleetOutcome, WriterFleet
+from spillway import Settings, ShardingMode
+from spillway.scaling.updates import ScalingKind
+from spillway.settings import Growth, GrowthPolicy
 
 _RATE: Final = 10_000.0
 _WARM: Final = 40_000.0  # write units a second: 40 partitions
@@ -51,13 +51,13 @@ class Contestant:
     name: str
     settings: Settings
     seconds: int
-    most_seeds: int
+    max_seeds: int
     with_usage: bool = False
 
 
 _CONTESTANTS: Final = (
     Contestant("no sharding", Settings(growth=Growth(policy=None)), 10, 3),
-    Contestant("AWS blog: +1, 60 s", Settings(mode=Mode.RANDOM, growth=_BLOG), 60, 2),
+    Contestant("AWS blog: +1, 60 s", Settings(mode=ShardingMode.RANDOM, growth=_BLOG), 60, 2),
     Contestant("doubling", Settings(growth=_DOUBLING), 20, 5),
     Contestant("Spillway", Settings(), 15, 50, with_usage=True),
 )
@@ -75,8 +75,8 @@ def _ramp(seconds: float) -> float:
     return 100.0 * float(1 << int(seconds // 60))
 
 
-def _fleet(contestant: Contestant) -> Fleet:
-    return Fleet(
+def _fleet(contestant: Contestant) -> WriterFleet:
+    return WriterFleet(
         database=partial(_database, warm_write=_WARM),
         settings=contestant.settings,
         rate=_steady,
@@ -86,14 +86,14 @@ def _fleet(contestant: Contestant) -> Fleet:
 
 
 CROWDS: Final = {
-    "one hot series, 40 partitions": Fleet(
+    "one hot series, 40 partitions": WriterFleet(
         database=partial(_database, warm_write=_WARM),
         settings=Settings(),
         rate=_steady,
         seconds=12,
         neighbours=1_000,
     ),
-    "none hot, 4 partitions": Fleet(
+    "none hot, 4 partitions": WriterFleet(
         database=partial(_database, warm_write=None),
         settings=Settings(),
         rate=None,
@@ -103,11 +103,11 @@ CROWDS: Final = {
 }
 
 
-def _run(fleet: Fleet, seed: int) -> Outcome:
+def _run(fleet: WriterFleet, seed: int) -> FleetOutcome:
     return fleet.run(seed)
 
 
-def _outcomes(title: str, fleet: Fleet, seeds: Sequence[int]) -> list[Outcome]:
+def _outcomes(title: str, fleet: WriterFleet, seeds: Sequence[int]) -> list[FleetOutcome]:
     """Run all seeds, on every processor."""
     with ProcessPoolExecutor() as pool:
         runs = pool.map(partial(_run, fleet), seeds)
@@ -115,13 +115,13 @@ def _outcomes(title: str, fleet: Fleet, seeds: Sequence[int]) -> list[Outcome]:
         return list(track(runs, title, total=len(seeds), console=console, transient=True))
 
 
-def _changes(outcome: Outcome) -> int:
+def _changes(outcome: FleetOutcome) -> int:
     return sum(
         event.kind is ScalingKind.GREW and event.series == SERIES for event in outcome.events
     )
 
 
-def _tried(outcome: Outcome) -> int:
+def _tried(outcome: FleetOutcome) -> int:
     return _changes(outcome) + outcome.kinds[ScalingKind.LOST_RACE]
 
 
@@ -130,7 +130,7 @@ def _percentile(values: Iterable[float], share: float) -> float:
     return ranked[min(len(ranked) - 1, int(share * len(ranked)))]
 
 
-def _row(contestant: Contestant, outcomes: list[Outcome]) -> list[str]:
+def _row(contestant: Contestant, outcomes: list[FleetOutcome]) -> list[str]:
     settled = [outcome.settled_after() for outcome in outcomes]
     found = [seconds for seconds in settled if seconds is not None]
     never = len(settled) - len(found)
@@ -151,16 +151,16 @@ def _row(contestant: Contestant, outcomes: list[Outcome]) -> list[str]:
     ]
 
 
-def _spread(outcomes: list[Outcome], figure: Callable[[Outcome], int]) -> str:
+def _spread(outcomes: list[FleetOutcome], figure: Callable[[FleetOutcome], int]) -> str:
     figures = [figure(outcome) for outcome in outcomes]
     return f"{statistics.median(figures):.0f} ({min(figures)} to {max(figures)})"
 
 
-def _shards(outcome: Outcome) -> int:
+def _shards(outcome: FleetOutcome) -> int:
     return outcome.layout.current.shards if outcome.layout else 0
 
 
-def _goal(outcome: Outcome) -> bool:
+def _goal(outcome: FleetOutcome) -> bool:
     settled, changes = outcome.settled_after(), _changes(outcome)
     quick = settled is not None and settled <= 5
     return quick and changes <= 3 and outcome.refused_updates <= 2 * changes
@@ -180,7 +180,7 @@ def _compare(seeds: int, console: Console) -> None:
         table.add_column(heading)
     met = ""
     for contestant in _CONTESTANTS:
-        numbers = range(min(seeds, contestant.most_seeds))
+        numbers = range(min(seeds, contestant.max_seeds))
         outcomes = _outcomes(contestant.name, _fleet(contestant), numbers)
         table.add_row(*_row(contestant, outcomes))
         if contestant.with_usage:
@@ -193,7 +193,7 @@ def _compare(seeds: int, console: Console) -> None:
 
 
 def _climb(seeds: int, console: Console) -> None:
-    fleet = Fleet(
+    fleet = WriterFleet(
         database=partial(_database, warm_write=_WARM),
         settings=Settings(),
         rate=_ramp,
@@ -205,7 +205,7 @@ def _climb(seeds: int, console: Console) -> None:
 
 
 def _cold(seeds: int, console: Console) -> None:
-    fleet = Fleet(
+    fleet = WriterFleet(
         database=partial(_database, warm_write=None),
         settings=Settings(),
         rate=_steady,

@@ -20,10 +20,10 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.modes.runs import Figures, by_events, by_rates
-from benchmarks.modes.workload import Stream, Workload, table
+from benchmarks.modes.workload import ModeStream, ModeWorkload, table
 from benchmarks.modes.workloads import ZIPF, workloads
-from heat import Parameters, Split
-from heat.partitions import HASHES
+from dynamoheat import ModelParameters, Split
+from dynamoheat.partitions import HASHES
 
 _RATE: Final = 10_000.0
 _HOUR: Final = 3_600
@@ -49,7 +49,7 @@ class Comparison:
         return all(abs(ours - theirs) <= _WITHIN * theirs for theirs, ours in pairs)
 
 
-def _compare(limits: Parameters, minutes: int, seed: int, number: int) -> Comparison:
+def _compare(limits: ModelParameters, minutes: int, seed: int, number: int) -> Comparison:
     workload = workloads(limits, minutes)[number]
     start = time.perf_counter()
     rates = by_rates(workload, seed=seed)
@@ -59,10 +59,10 @@ def _compare(limits: Parameters, minutes: int, seed: int, number: int) -> Compar
     return Comparison(workload.name, events, rates, end - between, between - start)
 
 
-def _scaled(limit: float) -> Parameters:
-    share = limit / Parameters().partition_wcu
-    whole = Parameters()
-    return Parameters(
+def _scaled(limit: float) -> ModelParameters:
+    share = limit / ModelParameters().partition_wcu
+    whole = ModelParameters()
+    return ModelParameters(
         partition_wcu=limit,
         partition_rcu=whole.partition_rcu * share,
         quota_wcu=whole.quota_wcu * share,
@@ -74,12 +74,12 @@ def _fast(console: Console) -> None:
     for name, keys in (("all keys alike", None), ("2,000 keys by Zipf", ZIPF)):
         for seconds, step in ((_HOUR, 1.0), (24 * _HOUR, 1.0), (24 * _HOUR, 60.0)):
             start = time.perf_counter()
-            stream = Stream(rate=lambda _: _RATE, keys=keys)
-            whole = Workload(
+            stream = ModeStream(rate=lambda _: _RATE, keys=keys)
+            whole = ModeWorkload(
                 name=name,
                 streams=(stream,),
                 settings=table(warm_write=4 * _RATE),
-                parameters=Parameters(),
+                parameters=ModelParameters(),
                 seconds=seconds,
             )
             figures = by_rates(whole, seed=0, step=step)

@@ -7,9 +7,9 @@ from functools import partial
 
 from benchmarks.tables import EVENTS, START, connect
 from spillway import keys
+from spillway.dynamodb.boto import call_through
+from spillway.dynamodb.port import Call, Item
 from spillway.sharding import routing_hash, shard_of
-from spillway.storage.boto import call_through
-from spillway.storage.port import Call, Item
 from spillway.timestamps import format_time
 
 __all__ = ["ITEM_BYTES", "SECONDS_APART", "load", "stored_item"]

@@ -11,15 +11,7 @@ from datetime import timedelta
 from boto3.dynamodb.types import TypeDeserializer
 
 from benchmarks.measure import measure, print_table
-from benchmarks.tables import (
-    EVENTS,
-    LAYOUTS,
-    START,
-    connect,
-    create_tables,
-    flight,
-    native_item,
-)
+from benchmarks.tables import EVENTS, LAYOUTS, START, connect, create_tables, flight, native_item
 from local.engine import running_engine
 from spillway import Event, EventStore, Settings
 

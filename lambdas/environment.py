@@ -14,11 +14,11 @@ from aws_lambda_powertools.metrics import MetricUnit
 from botocore.config import Config
 
 from lambdas.start import started
-from spillway import Bucket, DaxCall, EventStore, Mode, Settings, StorageError
-from spillway.scaling.growth import Growth, GrowthPolicy
-from spillway.scaling.report import Observer, ignore
+from spillway import DaxCall, EventStore, Settings, ShardingMode, StorageError, TimeBucket
+from spillway.dynamodb.port import Call
+from spillway.scaling.updates import Observer, ignore
+from spillway.settings import Growth, GrowthPolicy
 from spillway.sharding import MAX_SHARDS, PARTITION_WCU
-from spillway.storage.port import Call
 
 __all__ = [
     "CLIENT",
@@ -44,15 +44,15 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     table: str
     layouts: str
     usage: str
-    time_bucket: Bucket
-    mode: Mode
+    time_bucket: TimeBucket
+    mode: ShardingMode
     shards: int
     index_shards: int
     retention_days: int
     late_limit_seconds: int
     projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
     grow: bool = True  # whether writers grow layouts by themselves
-    most_shards: int = MAX_SHARDS
+    max_shards: int = MAX_SHARDS
     cooldown_seconds: float = 1.0  # between two changes of a layout
     partition_wcu: float = PARTITION_WCU
     dax_endpoint: str = ""  # none
@@ -70,7 +70,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
             index_has_payload=self.projection == "ALL",
             growth=Growth(
                 policy=GrowthPolicy.DEMAND if self.grow else None,
-                most_shards=self.most_shards,
+                max_shards=self.max_shards,
                 cooldown=self.cooldown_seconds,
                 partition_wcu=self.partition_wcu,
             ),
@@ -84,15 +84,15 @@ class ScalerEnvironment(Environment, frozen=True, kw_only=True):
         alarm_prefix: of the names of the alarms to look after.
         dry_run: whether it only says what it would do.
         shrink_window_hours: how long usage must have been low before a layout shrinks; 0 never shrinks.
-        most_warm_write_units: bound up to which warm throughput is raised; 0 never raises it.
-        most_provisioned_write_units: bound up to which provisioned throughput is raised; 0 never raises it.
+        max_warm_write_units: bound up to which warm throughput is raised; 0 never raises it.
+        max_provisioned_write_units: bound up to which provisioned throughput is raised; 0 never raises it.
     """
 
     alarm_prefix: str
     dry_run: bool
     shrink_window_hours: float
-    most_warm_write_units: int
-    most_provisioned_write_units: int
+    max_warm_write_units: int
+    max_provisioned_write_units: int
 
     def settings(self) -> Settings:
         """Return the settings of the store; `grow` is about writers alone."""

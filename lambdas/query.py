@@ -11,7 +11,7 @@ from lambdas.api import aggregates, export, fixed, reads
 from lambdas.api.errors import handle_errors
 from lambdas.api.openapi import methods_of
 from lambdas.api.parameters import raw_query
-from lambdas.api.patience import seconds_to_read
+from lambdas.api.timeouts import read_timeout_seconds
 from lambdas.environment import open_store, read_environment
 
 __all__ = ["handler"]
@@ -26,17 +26,17 @@ store = open_store(read_environment())
 
 @app.get("/v1/events")
 def read_events() -> Response[Any]:
-    return reads.read_page(store, raw_query(app), seconds_to_read(app))
+    return reads.read_page(store, raw_query(app), read_timeout_seconds(app))
 
 
 @app.get("/v1/export")
 def export_events() -> Response[Any]:
-    return export.export_events(store, raw_query(app), seconds_to_read(app))
+    return export.export_events(store, raw_query(app), read_timeout_seconds(app))
 
 
 @app.get("/v1/aggregates")
 def aggregate_events() -> Response[Any]:
-    return aggregates.aggregate_events(store, raw_query(app), seconds_to_read(app))
+    return aggregates.aggregate_events(store, raw_query(app), read_timeout_seconds(app))
 
 
 @app.get("/v1/events/one")

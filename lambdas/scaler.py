@@ -8,17 +8,17 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.config import Config
 
-from lambdas.alarms.desk import Desk
-from lambdas.alarms.inbox import Inbox
+from lambdas.alarms.deduplicator import AlarmDeduplicator
+from lambdas.alarms.handler import AlarmHandler
 from lambdas.alarms.messages import decode
 from lambdas.api.scaling import ScalingLog
 from lambdas.environment import CLIENT, ScalerEnvironment, open_client, read_environment_as
 from lambdas.start import started
 from spillway import Runtime
-from spillway.scaler.opening import ScalerOptions, Tables, open_scaler
-from spillway.scaler.raiser import Bounds
-from spillway.storage.alarms import CloudWatchView
-from spillway.storage.boto import call_through
+from spillway.control.capacity import CapacityBounds
+from spillway.control.cloudwatch import CloudWatchView
+from spillway.control.factory import ScalerOptions, TableNames, open_scaler
+from spillway.dynamodb.boto import call_through
 
 __all__ = ["handler"]
 
@@ -33,19 +33,19 @@ hours = told.shrink_window_hours
 scaler = open_scaler(
     call_through(open_client("dynamodb", CLIENT)),
     CloudWatchView(open_client("cloudwatch", _CLOUDWATCH), told.table, told.alarm_prefix),
-    Tables(events=told.table, layouts=told.layouts, usage=told.usage),
+    TableNames(events=told.table, layouts=told.layouts, usage=told.usage),
     settings=told.settings(),
     options=ScalerOptions(
         dry_run=told.dry_run,
         shrink_window=timedelta(hours=hours) if hours else None,
-        bounds=Bounds(
-            warm=told.most_warm_write_units, provisioned=told.most_provisioned_write_units
+        bounds=CapacityBounds(
+            warm=told.max_warm_write_units, provisioned=told.max_provisioned_write_units
         ),
     ),
     observe=ScalingLog(logger, metrics).note,
     runtime=runtime,
 )
-desk = Desk(scaler, Inbox(runtime.now), logger, metrics)
+desk = AlarmHandler(scaler, AlarmDeduplicator(runtime.now), logger, metrics)
 
 
 @metrics.log_metrics

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from heat.serve.options import HeatOptions, OptionError, add_arguments
-from heat.serve.parts import relax_collector
+from dynamoheat.serve.factory import relax_collector
+from dynamoheat.serve.options import HeatOptions, OptionError, add_arguments
 from local.cloud import stop_cloud
 from local.errors import LocalCloudError
-from local.progress import Progress
+from local.progress import ProgressPrinter
 from local.state import DEFAULT_FOLDER, State, Status
 from local.supervisor import Options, supervise
 
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stopped = stop_cloud(State(options.state))
             console.print("Stopped." if stopped else "No local cloud runs here.")
         else:
-            _up(options, Progress(console))
+            _up(options, ProgressPrinter(console))
     except (LocalCloudError, OptionError) as error:
         Console(stderr=True).print(
             f"local cloud: {error}", markup=False, highlight=False, soft_wrap=True
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _up(options: argparse.Namespace, progress: Progress) -> None:
+def _up(options: argparse.Namespace, progress: ProgressPrinter) -> None:
     heat = HeatOptions.from_arguments(options)
     heat.check()
     chosen = Options(

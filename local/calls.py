@@ -3,13 +3,13 @@
 import json
 from collections.abc import Awaitable, Callable
 
-from heat.serve import wire
-from heat.serve.wire import DATA_PLANE, Call, Forward, Reply, refusal
+from dynamoheat.serve import wire
+from dynamoheat.serve.wire import DATA_PLANE, EndpointCall, Forward, Reply, refusal
 
 __all__ = [
     "DATA_PLANE",
     "Admit",
-    "Call",
+    "EndpointCall",
     "Forward",
     "Reply",
     "admit_all",
@@ -18,11 +18,11 @@ __all__ = [
     "tables_named",
 ]
 
-Admit = Callable[[Call, Forward], Awaitable[Reply]]
+Admit = Callable[[EndpointCall, Forward], Awaitable[Reply]]
 """Decides about a data-plane call: forwards it, changed or not, or answers it without forwarding."""
 
 
-async def admit_all(call: Call, forward: Forward) -> Reply:
+async def admit_all(call: EndpointCall, forward: Forward) -> Reply:
     """Forward every call as it is."""
     return await forward(call)
 

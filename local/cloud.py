@@ -11,7 +11,7 @@ from subprocess import TimeoutExpired
 from tempfile import TemporaryDirectory
 from threading import Event
 
-from heat.serve.options import HeatOptions
+from dynamoheat.serve.options import HeatOptions
 from local.children import Child, last_lines, spawn, stop
 from local.clients import REGION, ClientSettings, client_settings
 from local.deploy import Outputs

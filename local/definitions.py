@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from local.templates import TableSettings, Throughput
+from local.templates import TemplateSettings, TemplateThroughput
 
 __all__ = ["Definition", "definition", "described", "index_changes", "plain_index"]
 
@@ -22,10 +22,10 @@ class Definition:
     request: Mapping[str, Any]
 
 
-def definition(description: Description, settings: TableSettings | None = None) -> Definition:
+def definition(description: Description, settings: TemplateSettings | None = None) -> Definition:
     """Return the definition in a DescribeTable answer, with a template's capacity where there is one."""
     on_demand = settings.on_demand if settings else _billed_on_demand(description)
-    table = settings.table if settings else Throughput()
+    table = settings.table if settings else TemplateThroughput()
     indexes = settings.indexes if settings else {}
     request = {
         "TableName": description["TableName"],
@@ -39,7 +39,9 @@ def definition(description: Description, settings: TableSettings | None = None) 
                 plain_index(index)
                 | (
                     _provisioned(
-                        index, indexes.get(index["IndexName"], Throughput()), on_demand=on_demand
+                        index,
+                        indexes.get(index["IndexName"], TemplateThroughput()),
+                        on_demand=on_demand,
                     )
                     if kind == "GlobalSecondaryIndexes"
                     else {}
@@ -49,13 +51,13 @@ def definition(description: Description, settings: TableSettings | None = None) 
     return Definition(description["TableName"], _keys(description), request)
 
 
-def described(description: Description, settings: TableSettings | None) -> dict[str, Any]:
+def described(description: Description, settings: TemplateSettings | None) -> dict[str, Any]:
     """Return a DescribeTable answer with the capacity and throughput that a template states.
 
     Without what changes by itself, so that equal tables have equal ones.
     """
     request = definition(description, settings).request
-    table = settings.table if settings else Throughput()
+    table = settings.table if settings else TemplateThroughput()
     indexes = settings.indexes if settings else {}
     reported = {index["IndexName"]: index for index in description.get(_GLOBAL, ())}
     whole = {**request, **_stated(description, table)}
@@ -65,7 +67,8 @@ def described(description: Description, settings: TableSettings | None) -> dict[
             {
                 **index,
                 **_stated(
-                    reported[index["IndexName"]], indexes.get(index["IndexName"], Throughput())
+                    reported[index["IndexName"]],
+                    indexes.get(index["IndexName"], TemplateThroughput()),
                 ),
             }
             for index in request[_GLOBAL]
@@ -73,7 +76,7 @@ def described(description: Description, settings: TableSettings | None) -> dict[
     return whole
 
 
-def _stated(description: Description, stated: Throughput) -> dict[str, Any]:
+def _stated(description: Description, stated: TemplateThroughput) -> dict[str, Any]:
     maximum = {
         "MaxReadRequestUnits": stated.max_read,
         "MaxWriteRequestUnits": stated.max_write,
@@ -124,7 +127,7 @@ def _billed_on_demand(description: Description) -> bool:
 
 
 def _provisioned(
-    description: Description, stated: Throughput, *, on_demand: bool
+    description: Description, stated: TemplateThroughput, *, on_demand: bool
 ) -> dict[str, dict[str, int]]:
     if on_demand:
         return {}

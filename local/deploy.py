@@ -15,7 +15,7 @@ from local.children import Child, last_lines, spawn, stop
 from local.clients import REGION
 from local.errors import LocalCloudError
 from local.ministack import ACCOUNT
-from local.progress import Progress
+from local.progress import ProgressPrinter
 from local.state import ROOT, State
 
 __all__ = ["Deployment", "Outputs", "deploy"]
@@ -124,7 +124,7 @@ class Deployment:
         return self._state.logs / f"cdk-{command}.log"
 
 
-async def deploy(deployment: Deployment, progress: Progress) -> Outputs:
+async def deploy(deployment: Deployment, progress: ProgressPrinter) -> Outputs:
     """Bring the stacks up, a line of progress for each step."""
     with progress.step("cdk bootstrap"):
         await deployment.bootstrap()

@@ -15,13 +15,13 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from heat.serve.descriptions import without_unsupported
-from heat.serve.tables import Tables
-from heat.serve.wire import in_shape
+from dynamoheat.serve.descriptions import without_unsupported
+from dynamoheat.serve.tables import ModelTables
+from dynamoheat.serve.wire import in_shape
 from local.calls import (
     DATA_PLANE,
     Admit,
-    Call,
+    EndpointCall,
     Forward,
     Reply,
     admit_all,
@@ -29,7 +29,7 @@ from local.calls import (
     refusal,
     tables_named,
 )
-from local.mirror import Mirror
+from local.table_replicator import TableReplicator
 
 __all__ = ["DynamoDB"]
 
@@ -48,9 +48,9 @@ class DynamoDB:
         *,
         engine: Forward,
         declared: Forward,
-        mirror: Mirror,
+        mirror: TableReplicator,
         admit: Admit = admit_all,
-        tables: Tables | None = None,
+        tables: ModelTables | None = None,
     ) -> None:
         """Take what sends calls to the engine and to the emulated AWS.
 
@@ -62,7 +62,7 @@ class DynamoDB:
         self._admit = admit
         self._tables = tables
 
-    async def answer(self, call: Call) -> Reply:
+    async def answer(self, call: EndpointCall) -> Reply:
         """Return DynamoDB's answer to a call."""
         if call.operation in DATA_PLANE:
             return await self._admit(call, self._forward)
@@ -83,7 +83,7 @@ class DynamoDB:
         if self._tables is not None:
             self._tables.match(self._mirror.described)
 
-    async def _forward(self, call: Call) -> Reply:
+    async def _forward(self, call: EndpointCall) -> Reply:
         reply = await self._engine(call)
         if not missing_table(reply):
             return in_shape(reply)
@@ -92,7 +92,7 @@ class DynamoDB:
         self.tables_changed()
         return await self._engine(call) if any(made) else reply
 
-    async def _declare(self, call: Call) -> Reply:
+    async def _declare(self, call: EndpointCall) -> Reply:
         reply = await self._declared(call)
         names = tables_named(call.body)
         if reply.status != 200 or not names:
@@ -106,25 +106,25 @@ class DynamoDB:
             return await self._create(call, name, reply)
         return await self._update(call, name, reply)
 
-    async def _create(self, call: Call, name: str, reply: Reply) -> Reply:
+    async def _create(self, call: EndpointCall, name: str, reply: Reply) -> Reply:
         try:
             await asyncio.to_thread(self._mirror.ensure, name)
         except ClientError as error:  # the engine is stricter: then there is no such table
             body = json.dumps({"TableName": name}).encode()
             headers = {**call.headers, "X-Amz-Target": "DynamoDB_20120810.DeleteTable"}
-            await self._declared(Call("DeleteTable", body, headers))
+            await self._declared(EndpointCall("DeleteTable", body, headers))
             told = error.response["Error"]
             return refusal(400, told["Code"], told["Message"])
         self.tables_changed()
         return reply
 
-    async def _update(self, call: Call, name: str, reply: Reply) -> Reply:
+    async def _update(self, call: EndpointCall, name: str, reply: Reply) -> Reply:
         request = json.loads(call.body)
         kept = {key: value for key, value in request.items() if key in _ENGINE_UPDATES}
         kept = without_unsupported(kept)
         if kept.keys() - {"AttributeDefinitions"}:
             body = json.dumps({"TableName": name, **kept}).encode()
-            updated = await self._engine(Call(call.operation, body, call.headers))
+            updated = await self._engine(EndpointCall(call.operation, body, call.headers))
             if updated.status != 200:
                 return updated
         await asyncio.to_thread(self._mirror.ensure, name)
@@ -132,14 +132,14 @@ class DynamoDB:
             self._tables.update(request, self._mirror.described.get(name))
         return reply
 
-    async def _describe(self, call: Call) -> Reply:
+    async def _describe(self, call: EndpointCall) -> Reply:
         declared = await self._declared(call)
         if declared.status != 200:
             return declared
         # Under its name, for the engine takes no ARNs.
         answer = json.loads(declared.body)
         body = json.dumps({"TableName": answer["Table"]["TableName"]}).encode()
-        held = await self._forward(Call(call.operation, body, call.headers))
+        held = await self._forward(EndpointCall(call.operation, body, call.headers))
         if held.status != 200:
             return held
         _complete(answer["Table"], json.loads(held.body)["Table"])

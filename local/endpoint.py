@@ -10,18 +10,18 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from botocore.exceptions import BotoCoreError, ClientError
 
-from heat.serve.faults import Faults
-from heat.serve.pages import answer_page, is_page, leave_unanswered, responded
-from heat.serve.throttling import Throttling
-from heat.serve.wire import UnansweredError
-from local.calls import Call, refusal
+from dynamoheat.serve.faults import Faults
+from dynamoheat.serve.pages import answer_page, is_page, leave_unanswered, responded
+from dynamoheat.serve.throttling import Throttling
+from dynamoheat.serve.wire import UnansweredError
+from local.calls import EndpointCall, refusal
 from local.children import LOOPBACK
 from local.cloudwatch.protocols import is_cloudwatch, read
 from local.cloudwatch.service import CloudWatch
 from local.dynamodb import DynamoDB
 from local.errors import LocalCloudError
-from local.mirror import Mirror
 from local.passthrough import Passthrough
+from local.table_replicator import TableReplicator
 
 __all__ = ["Endpoint", "bind", "serving"]
 
@@ -42,7 +42,7 @@ class Endpoint:
         *,
         dynamodb: DynamoDB,
         aws: Passthrough,
-        mirror: Mirror,
+        mirror: TableReplicator,
         throttling: Throttling | None,
         faults: Faults,
         cloudwatch: CloudWatch,
@@ -77,7 +77,7 @@ class Endpoint:
         return await self._aws.relay(request)
 
     async def _answer(self, request: web.BaseRequest, operation: str) -> web.Response:
-        call = Call(operation, await request.content.read(), request.headers)
+        call = EndpointCall(operation, await request.content.read(), request.headers)
         try:
             reply = await self._faults.answer(call, self._dynamodb.answer)
         except UnansweredError as how:
@@ -91,7 +91,7 @@ class Endpoint:
         asked = read(request.raw_path, request.headers, body)
         reply = await self.cloudwatch.answer(asked)
         if reply is None:
-            reply = await self._aws.send(Call("", body, request.headers), request.raw_path)
+            reply = await self._aws.send(EndpointCall("", body, request.headers), request.raw_path)
         return responded(reply)
 
     def _api_path(self, raw_path: str) -> str:
@@ -100,7 +100,7 @@ class Endpoint:
     async def _relay_stacks(self, request: web.BaseRequest) -> web.Response:
         """Pass CloudFormation's calls on; whoever is told of a finished stack finds its tables."""
         body = await request.content.read()
-        reply = await self._aws.send(Call("", body, request.headers), request.raw_path)
+        reply = await self._aws.send(EndpointCall("", body, request.headers), request.raw_path)
         if _STACKS_CHANGE.search(body):
             self._changes += 1
             if self._settling is None or self._settling.done():

@@ -7,21 +7,13 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from local.children import (
-    LOOPBACK,
-    Child,
-    free_port,
-    last_lines,
-    spawn,
-    stop,
-    wait_until_ready,
-)
+from local.children import LOOPBACK, Child, free_port, last_lines, spawn, stop, wait_until_ready
 from local.clients import ClientSettings, client_settings
 from local.errors import LocalCloudError
 from local.scratch import scratch_folder
 
 __all__ = [
-    "Engine",
+    "EngineProcess",
     "engine_command",
     "find_engine",
     "is_engine",
@@ -35,7 +27,7 @@ _ATTEMPTS = 3  # another process may take a free port before the engine does
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class EngineProcess:
     """A running engine."""
 
     url: str
@@ -69,7 +61,7 @@ def engine_command(program: Path, port: int, database: Path) -> list[str]:
 
 
 @contextmanager
-def running_engine(database: Path | None = None) -> Generator[Engine]:
+def running_engine(database: Path | None = None) -> Generator[EngineProcess]:
     """Run an engine alone on a free port, without the endpoint; stop it at the end.
 
     Tables live in `database`, by default in a file in memory that is removed afterwards: as durable
@@ -82,7 +74,7 @@ def running_engine(database: Path | None = None) -> Generator[Engine]:
     with scratch_folder() as folder:
         child, port = _start(database or folder / "engine.db", folder / "engine.log")
         try:
-            yield Engine(url=f"http://{LOOPBACK}:{port}", pid=child.pid)
+            yield EngineProcess(url=f"http://{LOOPBACK}:{port}", pid=child.pid)
         finally:
             stop(child)
 

@@ -16,7 +16,7 @@ from aiohttp import (
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
-from local.calls import Call, Reply, refusal
+from local.calls import EndpointCall, Reply, refusal
 from local.children import LOOPBACK
 
 __all__ = ["Passthrough"]
@@ -68,7 +68,7 @@ class Passthrough:
         async with answer:
             return await _stream(request, answer)
 
-    async def send(self, call: Call, path: str = "/") -> Reply:
+    async def send(self, call: EndpointCall, path: str = "/") -> Reply:
         """Return the emulated AWS's reply to a call that was read whole."""
         headers = _without(call.headers)
         headers["Content-Length"] = str(len(call.body))

@@ -6,10 +6,10 @@ from time import perf_counter
 
 from rich.console import Console
 
-__all__ = ["Progress"]
+__all__ = ["ProgressPrinter"]
 
 
-class Progress:
+class ProgressPrinter:
     """Prints a line when a step is done; on a terminal, shows the step while it runs."""
 
     def __init__(self, console: Console) -> None:

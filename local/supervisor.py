@@ -11,26 +11,26 @@ from socket import socket
 import boto3
 from botocore.config import Config
 
-from heat import Heat
-from heat.serve.descriptions import Description
-from heat.serve.link import EngineLink
-from heat.serve.options import HeatOptions
-from heat.serve.parts import make_faults, make_throttling, steady_clock
-from heat.serve.tables import Describe
-from local.calls import Call, admit_all
+from dynamoheat import Heat
+from dynamoheat.serve.connection_pool import EngineConnectionPool
+from dynamoheat.serve.descriptions import Description
+from dynamoheat.serve.factory import make_faults, make_throttling, steady_clock
+from dynamoheat.serve.options import HeatOptions
+from dynamoheat.serve.tables import Describe
+from local.calls import EndpointCall, admit_all
 from local.children import LOOPBACK, free_port
 from local.clients import client_settings
 from local.cloudwatch.service import CloudWatch
 from local.deploy import Deployment, deploy
 from local.dynamodb import DynamoDB
 from local.endpoint import Endpoint, bind, serving
-from local.keeper import EngineKeeper
+from local.engine_supervisor import EngineSupervisor
 from local.ministack import MiniStack
-from local.mirror import Mirror
 from local.passthrough import Passthrough
-from local.progress import Progress
+from local.progress import ProgressPrinter
 from local.scratch import scratch_folder
 from local.state import State, Status
+from local.table_replicator import TableReplicator
 
 __all__ = ["Options", "Ready", "supervise"]
 
@@ -48,7 +48,9 @@ class Options:
     heat: HeatOptions = field(default_factory=HeatOptions)
 
 
-async def supervise(options: Options, state: State, progress: Progress, ready: Ready) -> None:
+async def supervise(
+    options: Options, state: State, progress: ProgressPrinter, ready: Ready
+) -> None:
     """Run a cloud until SIGINT, SIGTERM or SIGHUP; call `ready` once it can be used.
 
     Raises:
@@ -61,7 +63,7 @@ async def supervise(options: Options, state: State, progress: Progress, ready: R
         await running
 
 
-async def _run(options: Options, state: State, progress: Progress, ready: Ready) -> None:
+async def _run(options: Options, state: State, progress: ProgressPrinter, ready: Ready) -> None:
     async with AsyncExitStack() as stack:
         stack.enter_context(state.held())
         scratch = stack.enter_context(scratch_folder())
@@ -106,7 +108,7 @@ class _Parts:
         for old in logs.values():  # a restart adds to a log, a new cloud begins it
             old.unlink(missing_ok=True)
         self.engine_port = free_port()
-        self.engine = EngineKeeper(self.engine_port, folder / "engine.db", logs["engine"])
+        self.engine = EngineSupervisor(self.engine_port, folder / "engine.db", logs["engine"])
         scale = options.heat.time_scale
         self.aws = MiniStack(free_port(), url, scratch, logs["ministack"], time_scale=scale)
 
@@ -129,7 +131,7 @@ def _deployment(options: Options, url: str, state: State) -> Deployment | None:
 
 @asynccontextmanager
 async def _endpoint(options: Options, parts: _Parts, listener: socket) -> AsyncGenerator[Endpoint]:
-    link = EngineLink(LOOPBACK, parts.engine_port)
+    link = EngineConnectionPool(LOOPBACK, parts.engine_port)
     mirror = _mirror(parts)
     if options.data is not None:
         await asyncio.to_thread(mirror.adopt)
@@ -164,19 +166,19 @@ async def _endpoint(options: Options, parts: _Parts, listener: socket) -> AsyncG
     link.close()
 
 
-def _mirror(parts: _Parts) -> Mirror:
+def _mirror(parts: _Parts) -> TableReplicator:
     config = Config(proxies={}, retries={"mode": "standard", "total_max_attempts": 5})
     aws = client_settings(f"http://{LOOPBACK}:{parts.aws.port}")
     engine = client_settings(f"http://{LOOPBACK}:{parts.engine_port}")
-    return Mirror(
+    return TableReplicator(
         boto3.client("dynamodb", config=config, **aws),
         boto3.client("cloudformation", config=config, **aws),
         boto3.client("dynamodb", config=config, **engine),
     )
 
 
-def _described_by(mirror: Mirror) -> Describe:
-    async def describe(name: str, _: Call) -> Description | None:
+def _described_by(mirror: TableReplicator) -> Describe:
+    async def describe(name: str, _: EndpointCall) -> Description | None:
         await asyncio.to_thread(mirror.ensure, name)
         return mirror.described.get(name)
 

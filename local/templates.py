@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["TABLE_TYPES", "TableSettings", "Throughput", "table_settings"]
+__all__ = ["TABLE_TYPES", "TemplateSettings", "TemplateThroughput", "table_settings"]
 
 _TABLE = "AWS::DynamoDB::Table"
 _GLOBAL_TABLE = "AWS::DynamoDB::GlobalTable"
@@ -14,7 +14,7 @@ Properties = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Throughput:
+class TemplateThroughput:
     """What a table or an index may carry, in capacity units per second; None where not stated."""
 
     read: int | None = None  # provisioned
@@ -27,18 +27,18 @@ class Throughput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableSettings:
+class TemplateSettings:
     """The settings of a table that do not follow from its keys."""
 
     on_demand: bool
-    table: Throughput
-    indexes: Mapping[str, Throughput] = field(default_factory=dict)
+    table: TemplateThroughput
+    indexes: Mapping[str, TemplateThroughput] = field(default_factory=dict)
     expiry_attribute: str | None = None
     recovery: bool = False
     deletion_protection: bool = False
 
 
-def table_settings(resource: Mapping[str, Any], region: str) -> TableSettings | None:
+def table_settings(resource: Mapping[str, Any], region: str) -> TemplateSettings | None:
     """Return the settings of a template's resource, None where it is no table.
 
     Values that are not literal (a reference, a function) count as not stated.
@@ -53,9 +53,9 @@ def table_settings(resource: Mapping[str, Any], region: str) -> TableSettings | 
     return None
 
 
-def _settings(properties: Properties, *, replica: Properties, throughput: Any) -> TableSettings:
+def _settings(properties: Properties, *, replica: Properties, throughput: Any) -> TemplateSettings:
     replicated = {index.get("IndexName"): index for index in _dicts(replica, _INDEXES)}
-    return TableSettings(
+    return TemplateSettings(
         on_demand=properties.get("BillingMode") == "PAY_PER_REQUEST",
         table=throughput(properties, replica),
         indexes={
@@ -73,8 +73,8 @@ def _settings(properties: Properties, *, replica: Properties, throughput: Any) -
 _INDEXES = "GlobalSecondaryIndexes"
 
 
-def _plain_throughput(stated: Properties, replica: Properties) -> Throughput:
-    return Throughput(
+def _plain_throughput(stated: Properties, replica: Properties) -> TemplateThroughput:
+    return TemplateThroughput(
         read=_number(stated, "ProvisionedThroughput", "ReadCapacityUnits"),
         write=_number(stated, "ProvisionedThroughput", "WriteCapacityUnits"),
         max_read=_number(stated, "OnDemandThroughput", "MaxReadRequestUnits"),
@@ -85,9 +85,9 @@ def _plain_throughput(stated: Properties, replica: Properties) -> Throughput:
     )
 
 
-def _global_throughput(stated: Properties, replica: Properties) -> Throughput:
+def _global_throughput(stated: Properties, replica: Properties) -> TemplateThroughput:
     """Writes are stated for all replicas, reads by each."""
-    return Throughput(
+    return TemplateThroughput(
         read=_number(replica, "ReadProvisionedThroughputSettings", "ReadCapacityUnits")
         or _initial(
             replica, "ReadProvisionedThroughputSettings", "ReadCapacityAutoScalingSettings"

@@ -1,4 +1,4 @@
-"""Errors that Spillway raises to its callers; those of the storage stand in `spillway.storage.port`."""
+"""Errors that Spillway raises to its callers; those of the storage stand in `spillway.dynamodb.port`."""
 
 from typing import Final
 

@@ -21,10 +21,10 @@ __all__ = [
     "USAGE_EXPIRES",
     "USAGE_KEY",
     "USAGE_SORT_KEY",
-    "Bucket",
     "EventKey",
     "IndexKey",
     "SortKey",
+    "TimeBucket",
     "bucket_label",
     "index_key",
     "parse_index_key",
@@ -55,7 +55,7 @@ USAGE_EXPIRES: Final = "expires"
 TIME_WIDTH: Final = 27  # of 2001-01-01T00:01:00.000000Z
 
 
-class Bucket(StrEnum):
+class TimeBucket(StrEnum):
     """Length of the time buckets in the index's partition key."""
 
     DAY = "day"
@@ -64,7 +64,7 @@ class Bucket(StrEnum):
 
 
 # A label is the leading part of the time. Lengths differ, so buckets of different sizes never collide.
-_LABEL_WIDTH: Final = {Bucket.DAY: 10, Bucket.HOUR: 13, Bucket.MINUTE: 16}
+_LABEL_WIDTH: Final = {TimeBucket.DAY: 10, TimeBucket.HOUR: 13, TimeBucket.MINUTE: 16}
 
 
 class EventKey(NamedTuple):
@@ -121,7 +121,7 @@ def parse_sort_key(text: str) -> SortKey:
     return SortKey(text[:TIME_WIDTH], sharding_key if separator else None, event_id)
 
 
-def bucket_label(time: str, bucket: Bucket) -> str:
+def bucket_label(time: str, bucket: TimeBucket) -> str:
     """Return the time bucket that a 27-character time falls into, such as `2001-01-01T00`."""
     return time[: _LABEL_WIDTH[bucket]]
 

@@ -1,13 +1,75 @@
 """Settings of an event store: what a deployment decides, with the defaults of the design."""
 
+import math
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 
-from spillway.keys import Bucket
-from spillway.scaling.growth import Growth
-from spillway.sharding import MAX_SHARDS, Mode, is_power_of_two
+from spillway.keys import TimeBucket
+from spillway.sharding import MAX_SHARDS, PARTITION_WCU, ShardingMode, is_power_of_two
 
-__all__ = ["Settings", "check_counts"]
+__all__ = ["Growth", "GrowthPolicy", "Settings", "check_counts"]
+
+
+class GrowthPolicy(StrEnum):
+    """How far one growth goes."""
+
+    DEMAND = "demand"  # to what the rate needs
+    DOUBLE = "double"
+    INCREMENT = "increment"  # by one, as the AWS blog does; only where any count is allowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """Settings of growth; times in seconds.
+
+    Attributes:
+        policy: how far one growth goes; None switches growth by writers off.
+        max_shards: counts never grow beyond it.
+        max_step: factor of one growth at most.
+        cooldown: between two changes of a layout.
+        wait_least, wait_most: bounds of the random wait before a change.
+        wait_shape: 0 draws the wait evenly; above, most draws are late and few early, so that of very many writers
+            about one acts before the others see what it did.
+        fill: share of what a layout carries at which it grows ahead of throttling; None waits for throttling.
+        stop_for: how long growth rests after it was found not to help.
+        partition_wcu: write units a second of one partition: DynamoDB's own, unless a local cloud is scaled down.
+        patience: how long shards that suffice on paper are given, after a change, to work off what had to wait.
+        sure_after: how long that must have been found before it counts: the record of a rate lags by a second.
+    """
+
+    policy: GrowthPolicy | None = GrowthPolicy.DEMAND
+    max_shards: int = MAX_SHARDS
+    max_step: int = 8
+    cooldown: float = 1.0
+    wait_least: float = 0.0
+    wait_most: float = 0.4
+    wait_shape: float = 8.0
+    fill: float | None = 0.7
+    stop_for: float = 60.0
+    sure_after: float = 1.0
+    patience: float = 3.0
+    partition_wcu: float = PARTITION_WCU
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_shards <= MAX_SHARDS:
+            raise ValueError(f"max_shards must be 1 to {MAX_SHARDS}, not {self.max_shards}")
+        if self.partition_wcu <= 0:
+            raise ValueError(f"partition_wcu must be above 0, not {self.partition_wcu}")
+        if self.max_step < 2:
+            raise ValueError(f"max_step must be 2 or more, not {self.max_step}")
+        if not 0 <= self.wait_least <= self.wait_most:
+            raise ValueError("wait_least must be 0 to wait_most")
+        if self.fill is not None and not 0 < self.fill <= 1:
+            raise ValueError(f"fill must be above 0 and up to 1, not {self.fill}")
+
+    def wait(self, random: float) -> float:
+        """Return a random wait from a number in [0, 1): truncated exponential, rising (Nonnenmacher and Biersack, 1999)."""
+        span = self.wait_most - self.wait_least
+        if self.wait_shape == 0:
+            return self.wait_least + span * random
+        scaled = math.log1p(random * math.expm1(self.wait_shape)) / self.wait_shape
+        return self.wait_least + span * scaled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +86,7 @@ class Settings:
         future_skew: how far ahead of the clock an event may be; less than `horizon`.
         horizon: how far ahead of its layout snapshot a writer may write.
         slack: how far back a new epoch reaches, for events that are on their way; 0 or more.
-        most_epochs: epochs of a series beyond which the cheapest pair is folded into one.
+        max_epochs: epochs of a series beyond which the cheapest pair is folded into one.
         clock_error: how far a writer's clock may be off; 1 or more. Where DynamoDB's date shows
             that a process is further off, its writes and its changes of layouts are refused
             (`ClockSkewError`).
@@ -35,8 +97,8 @@ class Settings:
         growth: when and how far writers grow a layout.
     """
 
-    mode: Mode = Mode.CALCULATED
-    bucket: Bucket = Bucket.HOUR
+    mode: ShardingMode = ShardingMode.CALCULATED
+    bucket: TimeBucket = TimeBucket.HOUR
     shards: int = 1
     index_shards: int = 1
     retention: timedelta | None = None
@@ -44,7 +106,7 @@ class Settings:
     future_skew: float = 300
     horizon: float = 600
     slack: float = 300
-    most_epochs: int = 100
+    max_epochs: int = 100
     clock_error: float = 5
     layout_ttl: float = 10
     index_has_payload: bool = True
@@ -67,9 +129,9 @@ class Settings:
             raise ValueError("future_skew must stay below horizon less twice clock_error")
 
 
-def check_counts(mode: Mode, shards: int, index_shards: int) -> None:
+def check_counts(mode: ShardingMode, shards: int, index_shards: int) -> None:
     """Check shard counts; ValueError says what is wrong."""
-    _check_count("shards", shards, any_number=mode is Mode.RANDOM)
+    _check_count("shards", shards, any_number=mode is ShardingMode.RANDOM)
     _check_count("index_shards", index_shards, any_number=False)
 
 

@@ -9,7 +9,7 @@ import xxhash
 __all__ = [
     "MAX_SHARDS",
     "PARTITION_WCU",
-    "Mode",
+    "ShardingMode",
     "is_power_of_two",
     "recommended_shards",
     "routing_hash",
@@ -22,7 +22,7 @@ PARTITION_WCU: Final = 1_000  # write units a second of one DynamoDB partition
 _HEADROOM: Final = 4  # several shards can share a partition
 
 
-class Mode(StrEnum):
+class ShardingMode(StrEnum):
     """How a series spreads its events over its shards."""
 
     CALCULATED = "calculated"  # by hash: a reader knows the shard of an event

@@ -4,29 +4,29 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from spillway.aggregates.aggregating import Aggregating
+from spillway.aggregating.aggregate import Aggregating
+from spillway.dynamodb.boto import call_through
+from spillway.dynamodb.fallback import Breaker, Fallback
+from spillway.dynamodb.port import Call
 from spillway.errors import InvalidInputError
 from spillway.event import Event
-from spillway.exporting.exporter import Exporting
-from spillway.layouts.lagging import LaggingLayouts
+from spillway.layouts.cache import StaleLayouts
 from spillway.layouts.model import Layout
 from spillway.layouts.source import LayoutSource
-from spillway.reading.budget import Budget
-from spillway.reading.experience import Experience
-from spillway.reading.page import Measure, Page, stored_size, to_event
-from spillway.reading.query import ReadQuery, check_identity, check_series
-from spillway.reading.reader import Reader
-from spillway.reading.sources import Sources
 from spillway.runtime import Runtime
-from spillway.scaling.capacity import CapacityCheck, CapacityMetrics
-from spillway.scaling.grower import Grower
-from spillway.scaling.recorder import UsageRecorder
-from spillway.scaling.report import Observer, ignore
+from spillway.scaling.autoscaler import WriterAutoscaler
+from spillway.scaling.evidence import CapacityCheck, CapacityMetrics
+from spillway.scaling.updates import Observer, ignore
+from spillway.scaling.usage import UsageRecorder
+from spillway.scanning.costs import ReadBudget
+from spillway.scanning.exports import Exporting
+from spillway.scanning.pages import Measure, Page, stored_size, to_event
+from spillway.scanning.query import ReadQuery, check_identity, check_series
+from spillway.scanning.reader import Reader
+from spillway.scanning.series_stats import SeriesStatsCache
+from spillway.scanning.sources import ReadSources
 from spillway.settings import Settings
-from spillway.storage.boto import call_through
-from spillway.storage.fallback import Breaker, Fallback
-from spillway.storage.port import Call
-from spillway.writing.result import WriteResult
+from spillway.writing.results import WriteResult
 from spillway.writing.writer import Writer
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class EventStore(Aggregating, Exporting):
     Args:
         client: a boto3 DynamoDB client. Its credentials, endpoint, proxies, TLS settings and timeouts are used; its
             retries are not: the store's own policy decides. Short timeouts (connect 2 s, read 5 s) suit it best.
-            Or an implementation of the port (`spillway.storage.port.Call`).
+            Or an implementation of the port (`spillway.dynamodb.port.Call`).
         table: name of the main table.
         layouts: name of the layout table.
         usage: name of the usage table, by which all writers of a series know its rate and grow its layout in time; without it
@@ -84,19 +84,19 @@ class EventStore(Aggregating, Exporting):
         if cache is not None:
             self._fallback = Fallback(cache, call, Breaker(runtime.monotonic))
             ttl = self._settings.layout_ttl
-            lagging = LaggingLayouts(self._fallback, layouts, ttl, runtime.now)
+            lagging = StaleLayouts(self._fallback, layouts, ttl, runtime.now)
         self._layouts = LayoutSource(call, layouts, self._settings, runtime, lagging=lagging)
         recorder = None
         if usage is not None:
             units = self._settings.growth.partition_wcu
             recorder = UsageRecorder(call, usage, runtime.now, runtime.random, units)
-        grower = Grower(self._layouts, recorder, self._settings.growth, runtime, observe)
+        grower = WriterAutoscaler(self._layouts, recorder, self._settings.growth, runtime, observe)
         check = None if capacity is None else CapacityCheck(capacity, runtime.monotonic)
         self._writer = Writer(call, table, self._layouts, grower, self._settings, runtime, check)
-        self._sources = Sources(
+        self._sources = ReadSources(
             call=call,
             cached=self._fallback or call,
-            experience=Experience(runtime.monotonic),
+            experience=SeriesStatsCache(runtime.monotonic),
             index_has_payload=self._settings.index_has_payload,
             open_for=self._settings.open_for,
             table=table,
@@ -186,7 +186,7 @@ class EventStore(Aggregating, Exporting):
             source=read,
             consistent=consistent,
         )
-        budget = Budget.lasting(timeout, self._runtime, max_rcu)
+        budget = ReadBudget.lasting(timeout, self._runtime, max_rcu)
         return self._reader.page(
             query, limit=limit, cursor=cursor, measure=measure, budget=budget, explain=explain
         )

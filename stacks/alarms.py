@@ -13,10 +13,10 @@ from constructs import Construct
 
 from stacks.settings import AlarmRule
 
-__all__ = ["AlarmSpec", "Told", "add_alarms"]
+__all__ = ["AlarmSpec", "Audience", "add_alarms"]
 
 
-class Told(Enum):
+class Audience(Enum):
     """Who hears of an alarm."""
 
     SCALER = "scaler"  # of its start only
@@ -36,7 +36,7 @@ class AlarmSpec:
     dimensions: Mapping[str, str]
     statistic: str
     rule: AlarmRule
-    told: frozenset[Told]
+    told: frozenset[Audience]
     description: str
 
 
@@ -48,14 +48,14 @@ def add_alarms(
     specs: Iterable[AlarmSpec],
     *,
     prefix: str,
-    topics: Mapping[Told, sns.ITopic],
+    topics: Mapping[Audience, sns.ITopic],
 ) -> list[cloudwatch.Alarm]:
     """Build the alarms; their names are `{prefix}{name}`."""
     return [_alarm(scope, spec, prefix, topics) for spec in specs]
 
 
 def _alarm(
-    scope: Construct, spec: AlarmSpec, prefix: str, topics: Mapping[Told, sns.ITopic]
+    scope: Construct, spec: AlarmSpec, prefix: str, topics: Mapping[Audience, sns.ITopic]
 ) -> cloudwatch.Alarm:
     alarm = cloudwatch.Alarm(
         scope,
@@ -77,6 +77,6 @@ def _alarm(
     )
     for told in sorted(spec.told, key=lambda who: who.value):
         alarm.add_alarm_action(actions.SnsAction(topics[told]))
-    if Told.PEOPLE in spec.told:
-        alarm.add_ok_action(actions.SnsAction(topics[Told.PEOPLE]))
+    if Audience.PEOPLE in spec.told:
+        alarm.add_ok_action(actions.SnsAction(topics[Audience.PEOPLE]))
     return alarm

@@ -22,7 +22,7 @@ from stacks.lazy_packages import PACKAGES as LAZY_PACKAGES
 from stacks.lazy_packages import defer_imports
 from stacks.pruning import prune
 
-__all__ = ["WITHOUT_DAX", "WITH_DAX", "Bundle", "BundleError", "Target", "build_bundle"]
+__all__ = ["WITHOUT_DAX", "WITH_DAX", "Bundle", "BundleError", "BundleTarget", "build_bundle"]
 
 PACKAGES: Final = ("spillway", "lambdas")
 WITHOUT_DAX: Final = "requirements.txt"
@@ -38,7 +38,7 @@ class BundleError(RuntimeError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Target:
+class BundleTarget:
     """What a bundle runs on: a minor version of Python, and uv's name of a platform."""
 
     python: str
@@ -50,13 +50,13 @@ class Target:
         return f"{self.python}-{self.platform or 'here'}"
 
     @classmethod
-    def aws(cls, *, python: str, architecture: str) -> "Target":
+    def aws(cls, *, python: str, architecture: str) -> "BundleTarget":
         """Return AWS Lambda's Amazon Linux 2023, whose glibc (2.34) takes manylinux_2_28."""
         machine = {"arm64": "aarch64", "x86_64": "x86_64"}[architecture]
         return cls(python=python, platform=f"{machine}-manylinux_2_28")
 
     @classmethod
-    def this_machine(cls) -> "Target":
+    def this_machine(cls) -> "BundleTarget":
         """Return the running interpreter's version on this machine."""
         version = sys.version_info
         return cls(python=f"{version.major}.{version.minor}", platform=None)
@@ -70,7 +70,7 @@ class Bundle(NamedTuple):
     notes: tuple[str, ...]
 
 
-def build_bundle(root: Path, target: Target, *, requirements: str = WITHOUT_DAX) -> Bundle:
+def build_bundle(root: Path, target: BundleTarget, *, requirements: str = WITHOUT_DAX) -> Bundle:
     """Build the bundle of the tree at `root`, or find it built; BundleError where a step fails.
 
     Writes below `root/.build` only. The first build fetches wheels; later ones need no network until
@@ -107,7 +107,7 @@ def build_bundle(root: Path, target: Target, *, requirements: str = WITHOUT_DAX)
     return Bundle(path, digest, _notes(target, interpreter))
 
 
-def _notes(target: Target, interpreter: Path | None) -> tuple[str, ...]:
+def _notes(target: BundleTarget, interpreter: Path | None) -> tuple[str, ...]:
     if interpreter is not None:
         return ()
     note = (
@@ -117,7 +117,7 @@ def _notes(target: Target, interpreter: Path | None) -> tuple[str, ...]:
 
 
 def _dependency_inputs(
-    requirements: Path, target: Target, *, compiled: bool
+    requirements: Path, target: BundleTarget, *, compiled: bool
 ) -> Iterator[tuple[str, bytes]]:
     yield "target", f"{target.python} {target.platform or sys.platform} {compiled}".encode()
     yield requirements.name, requirements.read_bytes()
@@ -178,7 +178,7 @@ def _set_modes(folder: Path) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def _install(requirements: Path, target: Target, folder: Path) -> None:
+def _install(requirements: Path, target: BundleTarget, folder: Path) -> None:
     command = [sys.executable, "-m", "uv", "pip", "install", "--quiet"]
     command += ["--python", sys.executable, "--target", str(folder), "--link-mode", "copy"]
     if target.platform is not None:

@@ -7,18 +7,18 @@ from typing import Final
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.bundle import WITH_DAX, WITHOUT_DAX, Target, build_bundle
+from stacks.bundle import WITH_DAX, WITHOUT_DAX, BundleTarget, build_bundle
 from stacks.config import FUNCTIONS
 
 __all__ = ["AWS", "function_code"]
 
 _ROOT: Final = Path(__file__).parents[1]
 
-AWS: Final = Target.aws(python=FUNCTIONS.python, architecture=FUNCTIONS.architecture)
+AWS: Final = BundleTarget.aws(python=FUNCTIONS.python, architecture=FUNCTIONS.architecture)
 
 
 def function_code(
-    scope: Construct, *, target: Target = AWS, with_dax: bool = False
+    scope: Construct, *, target: BundleTarget = AWS, with_dax: bool = False
 ) -> lambda_.Code:
     """Return one bundle for all functions, built where it is missing; BundleError where a step fails.
 

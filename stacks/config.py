@@ -40,7 +40,7 @@ EVENTS: Final = EventSettings()
 GROWTH: Final = GrowthSettings(
     writers=True,
     dry_run=False,
-    most_shards=256,
+    max_shards=256,
     cooldown_seconds=1,
     shrink_window_hours=36,
 )

@@ -17,7 +17,7 @@ from stacks.graphs import HEIGHT, curve, graph, per_second
 from stacks.prices import HOURS_OF_A_MONTH, PRICES
 from stacks.sharded_event_table import ShardedEventTable
 
-__all__ = ["ServiceDashboard", "Shown"]
+__all__ = ["DashboardInputs", "ServiceDashboard"]
 
 _REASONS = {
     "KeyRangeThroughput": "hot key range",
@@ -28,7 +28,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shown:
+class DashboardInputs:
     """What a dashboard shows: its parts by what they are. `cluster` is DAX's name."""
 
     tables: ShardedEventTable
@@ -51,7 +51,9 @@ _DECISION = (
 class ServiceDashboard(Construct):
     """One dashboard, top to bottom: is it well, what is hot, does it keep up, what does it cost."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, shown: Shown) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, stage: Stage, shown: DashboardInputs
+    ) -> None:
         """Build it; its name is `Spillway-{stage}`."""
         super().__init__(scope, construct_id)
         self._stage = stage

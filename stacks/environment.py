@@ -51,7 +51,7 @@ def function_environment(settings: FunctionSettings) -> dict[str, str]:
 def growth_environment(growth: GrowthSettings) -> dict[str, str]:
     """Return what those who grow layouts are told: the ingest function and the scaler."""
     environment = {
-        "SPILLWAY_MOST_SHARDS": str(growth.most_shards),
+        "SPILLWAY_MAX_SHARDS": str(growth.max_shards),
         "SPILLWAY_COOLDOWN_SECONDS": str(growth.cooldown_seconds),
     }
     if growth.partition_wcu is not None:
@@ -70,8 +70,8 @@ def scaler_environment(growth: GrowthSettings, *, alarm_prefix: str) -> dict[str
         "SPILLWAY_ALARM_PREFIX": alarm_prefix,
         "SPILLWAY_DRY_RUN": _boolean(growth.dry_run),
         "SPILLWAY_SHRINK_WINDOW_HOURS": str(growth.shrink_window_hours),
-        "SPILLWAY_MOST_WARM_WRITE_UNITS": str(growth.most_warm_write_units),
-        "SPILLWAY_MOST_PROVISIONED_WRITE_UNITS": str(growth.most_provisioned_write_units),
+        "SPILLWAY_MAX_WARM_WRITE_UNITS": str(growth.max_warm_write_units),
+        "SPILLWAY_MAX_PROVISIONED_WRITE_UNITS": str(growth.max_provisioned_write_units),
     }
 
 

@@ -11,7 +11,7 @@
 | shrink_window_hours | of low usage before a layout shrinks; 0 never |
 | provisioned_write_units | of the events' table and its index, which are provisioned then, with plenty of reads |
 | maximum_write_units | the on-demand maximum of both |
-| most_warm_write_units, most_provisioned_write_units | up to where the scaler raises capacity |
+| max_warm_write_units, max_provisioned_write_units | up to where the scaler raises capacity |
 
 Other stages change by their settings in `config`, where it is recorded.
 """
@@ -21,14 +21,7 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from stacks.config import Stage
-from stacks.settings import (
-    AlarmRule,
-    AlarmSettings,
-    OnDemand,
-    Provisioned,
-    ScaledUnits,
-    Units,
-)
+from stacks.settings import AlarmRule, AlarmSettings, OnDemand, Provisioned, ScaledUnits, Units
 
 __all__ = ["OVERRIDES", "Context", "OverrideError", "overridden"]
 
@@ -108,6 +101,6 @@ OVERRIDES: Final[Mapping[str, Callable[[Stage, str], Stage]]] = {
     "shrink_window_hours": _growth("shrink_window_hours", int),
     "provisioned_write_units": _with_provisioned,
     "maximum_write_units": _with_maximum,
-    "most_warm_write_units": _growth("most_warm_write_units", int),
-    "most_provisioned_write_units": _growth("most_provisioned_write_units", int),
+    "max_warm_write_units": _growth("max_warm_write_units", int),
+    "max_provisioned_write_units": _growth("max_provisioned_write_units", int),
 }

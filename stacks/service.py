@@ -12,7 +12,7 @@ from stacks.alarms import add_alarms
 from stacks.api import ServiceApi
 from stacks.cache import CacheStack
 from stacks.config import Stage
-from stacks.dashboard import ServiceDashboard, Shown
+from stacks.dashboard import DashboardInputs, ServiceDashboard
 from stacks.environment import function_environment, writer_environment
 from stacks.functions import ServiceFunction
 from stacks.network import PrivateNetwork
@@ -77,7 +77,7 @@ class ServiceStack(Stack):
             self,
             "Dashboard",
             stage=stage,
-            shown=Shown(
+            shown=DashboardInputs(
                 tables=storage.tables,
                 functions={
                     "ingest": self.ingest.function,

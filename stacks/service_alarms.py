@@ -7,12 +7,12 @@ from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
-from stacks.alarms import AlarmSpec, Told
+from stacks.alarms import AlarmSpec, Audience
 from stacks.settings import AlarmSettings
 
 __all__ = ["api_alarms", "failed_event_alarms", "function_alarms"]
 
-_PEOPLE: Final = frozenset({Told.PEOPLE})
+_PEOPLE: Final = frozenset({Audience.PEOPLE})
 
 
 def function_alarms(

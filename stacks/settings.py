@@ -6,7 +6,7 @@ from typing import Literal
 from aws_cdk import RemovalPolicy
 from aws_cdk.aws_logs import RetentionDays
 
-from spillway.keys import Bucket
+from spillway.keys import TimeBucket
 
 __all__ = [
     "AlarmRule",
@@ -141,7 +141,7 @@ class AlarmSettings:
 class EventSettings:
     """How events are sharded and kept: the same for every function that works on a table."""
 
-    bucket: Bucket = Bucket.HOUR  # length of a time bucket in the index's partition key
+    bucket: TimeBucket = TimeBucket.HOUR  # length of a time bucket in the index's partition key
     mode: Literal["calculated", "random"] = "calculated"
     shards: int = 1  # of a new series; a power of two where the mode is calculated
     index_shards: int = 1
@@ -167,11 +167,11 @@ class GrowthSettings:
 
     writers: bool  # whether writers grow layouts themselves, in milliseconds
     dry_run: bool  # the scaler says what it would do, and does nothing
-    most_shards: int
+    max_shards: int
     cooldown_seconds: float  # between two growths of a series
     shrink_window_hours: int  # of low usage before a layout shrinks, 1 to 48; 0 never shrinks
-    most_warm_write_units: int = 0
-    most_provisioned_write_units: int = 0
+    max_warm_write_units: int = 0
+    max_provisioned_write_units: int = 0
     partition_wcu: int | None = (
         None  # only where a local cloud's partitions take less than DynamoDB's
     )
@@ -182,13 +182,13 @@ class GrowthSettings:
             raise ValueError(
                 f"layouts shrink after 1 to 48 hours of low usage, or never (0), not after {self.shrink_window_hours}"
             )
-        if not 1 <= self.most_shards <= 256:
-            raise ValueError(f"a layout has 1 to 256 shards, not {self.most_shards}")
+        if not 1 <= self.max_shards <= 256:
+            raise ValueError(f"a layout has 1 to 256 shards, not {self.max_shards}")
 
     @property
     def raises_capacity(self) -> bool:
         """Whether the scaler may change a table."""
-        return max(self.most_warm_write_units, self.most_provisioned_write_units) > 0
+        return max(self.max_warm_write_units, self.max_provisioned_write_units) > 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,7 +13,7 @@ from aws_cdk.aws_sns_subscriptions import LambdaSubscription
 from constructs import Construct
 
 from stacks.access import ACCESS, INSIGHT_RULES, RAISES_CAPACITY
-from stacks.alarms import Told, add_alarms
+from stacks.alarms import Audience, add_alarms
 from stacks.config import ALARMS, FUNCTIONS, GROWTH, SCALER
 from stacks.environment import function_environment, growth_environment, scaler_environment
 from stacks.functions import ServiceFunction
@@ -33,7 +33,7 @@ class ShardScaler(Construct):
 
     Attributes:
         function: the scaler.
-        topics: who is told, by `Told`; further alarms may publish to them.
+        topics: who is told, by `Audience`; further alarms may publish to them.
         failed: the queue of events that failed for good.
         alarms: the alarms on tables and on the scaler itself.
     """
@@ -91,7 +91,7 @@ class ShardScaler(Construct):
             retry_attempts=settings.retries,
             max_event_age=age,
         )
-        self.topics[Told.SCALER].add_subscription(
+        self.topics[Audience.SCALER].add_subscription(
             LambdaSubscription(self.function, dead_letter_queue=self.failed)
         )
         target = targets.LambdaFunction(

@@ -9,7 +9,7 @@ from stacks.access import ACCESS, Access, statements
 from stacks.config import EVENTS, ON_DEMAND
 from stacks.environment import table_environment
 from stacks.settings import Capacity, EventSettings, Projection
-from stacks.tables import Keeping, event_table, layout_table, usage_table
+from stacks.tables import RetentionPolicy, event_table, layout_table, usage_table
 
 __all__ = ["ShardedEventTable"]
 
@@ -43,7 +43,7 @@ class ShardedEventTable(Construct):
         super().__init__(scope, construct_id)
         if (projection == "INCLUDE") != bool(projected):
             raise ValueError("`projected` goes with projection INCLUDE, and only so")
-        keeping = Keeping(
+        keeping = RetentionPolicy(
             removal_policy=removal_policy,
             deletion_protection=deletion_protection,
             point_in_time_recovery=point_in_time_recovery,

@@ -10,7 +10,7 @@ from spillway import keys
 from stacks.capacity import billing, index_capacity, state_cooldowns, warm_throughput
 from stacks.settings import Capacity, Projection
 
-__all__ = ["Keeping", "event_table", "layout_table", "usage_table"]
+__all__ = ["RetentionPolicy", "event_table", "layout_table", "usage_table"]
 
 _THROTTLED_KEYS = dynamodb.ContributorInsightsSpecification(
     enabled=True, mode=dynamodb.ContributorInsightsMode.THROTTLED_KEYS
@@ -18,7 +18,7 @@ _THROTTLED_KEYS = dynamodb.ContributorInsightsSpecification(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Keeping:
+class RetentionPolicy:
     """What becomes of a table's data when something is deleted."""
 
     removal_policy: RemovalPolicy
@@ -34,7 +34,7 @@ def _number(name: str) -> dynamodb.Attribute:
     return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.NUMBER)
 
 
-def _recovery(keeping: Keeping) -> dynamodb.PointInTimeRecoverySpecification:
+def _recovery(keeping: RetentionPolicy) -> dynamodb.PointInTimeRecoverySpecification:
     return dynamodb.PointInTimeRecoverySpecification(
         point_in_time_recovery_enabled=keeping.point_in_time_recovery
     )
@@ -43,7 +43,7 @@ def _recovery(keeping: Keeping) -> dynamodb.PointInTimeRecoverySpecification:
 def event_table(
     scope: Construct,
     *,
-    keeping: Keeping,
+    keeping: RetentionPolicy,
     capacity: Capacity,
     projection: Projection,
     projected: tuple[str, ...],
@@ -80,7 +80,7 @@ def event_table(
     return table
 
 
-def layout_table(scope: Construct, *, keeping: Keeping) -> dynamodb.TableV2:
+def layout_table(scope: Construct, *, keeping: RetentionPolicy) -> dynamodb.TableV2:
     """Return the table of layouts: without it no reader finds its shards, so it is kept like events.
 
     The sparse index lists series with more than one shard under one partition key. It carries keys
@@ -105,7 +105,7 @@ def layout_table(scope: Construct, *, keeping: Keeping) -> dynamodb.TableV2:
     )
 
 
-def usage_table(scope: Construct, *, keeping: Keeping) -> dynamodb.TableV2:
+def usage_table(scope: Construct, *, keeping: RetentionPolicy) -> dynamodb.TableV2:
     """Return the table of what writers consumed, by series and window; rows expire."""
     return dynamodb.TableV2(
         scope,

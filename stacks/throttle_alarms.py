@@ -10,14 +10,14 @@ from typing import Final
 from aws_cdk import aws_dynamodb as dynamodb
 
 from spillway import keys
-from stacks.alarms import AlarmSpec, Told
+from stacks.alarms import AlarmSpec, Audience
 from stacks.settings import AlarmRule, AlarmSettings
 from stacks.sharded_event_table import ShardedEventTable
 
 __all__ = ["throttle_alarms"]
 
-_SCALER: Final = frozenset({Told.SCALER})
-_PEOPLE: Final = frozenset({Told.PEOPLE})
+_SCALER: Final = frozenset({Audience.SCALER})
+_PEOPLE: Final = frozenset({Audience.PEOPLE})
 _BOTH: Final = _SCALER | _PEOPLE
 
 
@@ -31,11 +31,11 @@ class _Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _ThrottleRow:
     name: str
     metric: str
     rule: AlarmRule
-    told: frozenset[Told]
+    told: frozenset[Audience]
     description: str  # `{it}` is the table or the index
 
 
@@ -67,7 +67,7 @@ def _watched(name: str, table: dynamodb.ITableV2, index: str | None = None) -> _
     return _Watched(f"{name}Index", f"{words}'s index {index}", of_index)
 
 
-def _specs(watched: _Watched, rows: tuple[_Row, ...]) -> Iterator[AlarmSpec]:
+def _specs(watched: _Watched, rows: tuple[_ThrottleRow, ...]) -> Iterator[AlarmSpec]:
     for row in rows:
         yield AlarmSpec(
             name=f"{watched.name}-{row.name}",
@@ -81,16 +81,16 @@ def _specs(watched: _Watched, rows: tuple[_Row, ...]) -> Iterator[AlarmSpec]:
         )
 
 
-def _event_rows(rules: AlarmSettings) -> tuple[_Row, ...]:
+def _event_rows(rules: AlarmSettings) -> tuple[_ThrottleRow, ...]:
     return (
-        _Row(
+        _ThrottleRow(
             "HotWrites",
             "WriteKeyRangeThroughputThrottleEvents",
             rules.hot,
             _SCALER,
             "Writes to a key range of {it} throttle. The scaler finds the series and grows its layout; nothing to do.",
         ),
-        _Row(
+        _ThrottleRow(
             "StillHotWrites",
             "WriteKeyRangeThroughputThrottleEvents",
             rules.still_hot,
@@ -98,7 +98,7 @@ def _event_rows(rules: AlarmSettings) -> tuple[_Row, ...]:
             "Writes to a key range of {it} go on throttling although layouts grow. Read the scaler's log: it names the series and "
             "why growth stopped (one hot sharding key, too few partitions, a bound that is reached).",
         ),
-        _Row(
+        _ThrottleRow(
             "HotReads",
             "ReadKeyRangeThroughputThrottleEvents",
             rules.reads,
@@ -111,23 +111,23 @@ def _event_rows(rules: AlarmSettings) -> tuple[_Row, ...]:
     )
 
 
-def _rows_of_limits(kind: str, action: str, rules: AlarmSettings) -> tuple[_Row, ...]:
+def _rows_of_limits(kind: str, action: str, rules: AlarmSettings) -> tuple[_ThrottleRow, ...]:
     return (
-        _Row(
+        _ThrottleRow(
             f"Provisioned{kind}s",
             f"{kind}ProvisionedThroughputThrottleEvents",
             rules.capacity,
             _BOTH,
             f"{action} {{it}} exceed its provisioned capacity. Raise the maximum of auto scaling, or go on demand; layouts stay.",
         ),
-        _Row(
+        _ThrottleRow(
             f"Maximum{kind}s",
             f"{kind}MaxOnDemandThroughputThrottleEvents",
             rules.capacity,
             _BOTH,
             f"{action} {{it}} exceed the on-demand maximum that the stage sets. Raise it, or slow the traffic; layouts stay.",
         ),
-        _Row(
+        _ThrottleRow(
             f"Account{kind}s",
             f"{kind}AccountLimitThrottleEvents",
             rules.account,
@@ -137,8 +137,8 @@ def _rows_of_limits(kind: str, action: str, rules: AlarmSettings) -> tuple[_Row,
     )
 
 
-def _back_pressure_row(rules: AlarmSettings) -> _Row:
-    return _Row(
+def _back_pressure_row(rules: AlarmSettings) -> _ThrottleRow:
+    return _ThrottleRow(
         "BackPressure",
         "WriteThrottleEvents",
         rules.back_pressure,
@@ -148,9 +148,11 @@ def _back_pressure_row(rules: AlarmSettings) -> _Row:
     )
 
 
-def _own_rows(rules: AlarmSettings, told: frozenset[Told], effect: str) -> tuple[_Row, ...]:
+def _own_rows(
+    rules: AlarmSettings, told: frozenset[Audience], effect: str
+) -> tuple[_ThrottleRow, ...]:
     return tuple(
-        _Row(
+        _ThrottleRow(
             f"Throttled{kind}s",
             f"{kind}ThrottleEvents",
             rules.own_tables,

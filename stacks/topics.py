@@ -9,7 +9,7 @@ from aws_cdk import aws_sns as sns
 from aws_cdk.aws_sns_subscriptions import EmailSubscription
 from constructs import Construct
 
-from stacks.alarms import Told
+from stacks.alarms import Audience
 
 __all__ = ["AlarmTopics"]
 
@@ -38,12 +38,12 @@ class AlarmTopics(Construct):
             told: sns.Topic(
                 self, f"{told.value.capitalize()}Topic", master_key=key, enforce_ssl=True
             )
-            for told in Told
+            for told in Audience
         }
         for topic in self.topics.values():
             topic.add_to_resource_policy(_by_alarms("sns:Publish", resource=topic.topic_arn))
         for address in people:
-            self.topics[Told.PEOPLE].add_subscription(EmailSubscription(address))
+            self.topics[Audience.PEOPLE].add_subscription(EmailSubscription(address))
 
 
 def _by_alarms(*actions: str, resource: str) -> iam.PolicyStatement:

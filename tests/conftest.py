@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from local.engine import Engine, running_engine
+from local.engine import EngineProcess, running_engine
 
 # No deadlines: a busy machine is no fault of the code.
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def engine() -> Iterator[Engine]:
+def engine() -> Iterator[EngineProcess]:
     """The DynamoDB engine by itself, on a free port."""
     with running_engine() as running:
         yield running

@@ -32,22 +32,22 @@ if _NODE is not None:
     os.environ.setdefault("JSII_NODE", str(_NODE))
 
 # Importing stages imports aws_cdk, which starts Node.
-from stacks.bundle import WITH_DAX, WITHOUT_DAX, Target, build_bundle  # noqa: E402
+from stacks.bundle import WITH_DAX, WITHOUT_DAX, BundleTarget, build_bundle  # noqa: E402
 from stacks.config import FUNCTIONS  # noqa: E402
 
 _ROOT = Path(__file__).parents[2]
 _START = Path(__file__).with_name("start.py")
 _GOAL = 1.4
-_MOST_BYTES = 8_000_000
+_MAX_BYTES = 8_000_000
 
 
-def _target() -> tuple[Target, Path]:
+def _target() -> tuple[BundleTarget, Path]:
     """Return what to bundle for and the interpreter that runs it."""
     python = find_python(FUNCTIONS.python)
     if python is None or sys.platform != "linux" or machine() not in {"x86_64", "aarch64"}:
-        return Target.this_machine(), Path(sys.executable)
+        return BundleTarget.this_machine(), Path(sys.executable)
     architecture = "arm64" if machine() == "aarch64" else "x86_64"
-    return Target.aws(python=FUNCTIONS.python, architecture=architecture), python
+    return BundleTarget.aws(python=FUNCTIONS.python, architecture=architecture), python
 
 
 def _zipped(folder: Path) -> int:
@@ -127,9 +127,9 @@ def main() -> None:
         console.print(f"note: {note}")
     _print(_measure(python, bundle.path, rounds))
     for title, requirements in (("", WITHOUT_DAX), (" with DAX's client", WITH_DAX)):
-        aws = Target.aws(python=FUNCTIONS.python, architecture=FUNCTIONS.architecture)
+        aws = BundleTarget.aws(python=FUNCTIONS.python, architecture=FUNCTIONS.architecture)
         size = _zipped(build_bundle(_ROOT, aws, requirements=requirements).path)
-        verdict = "" if size <= _MOST_BYTES else ", above 8 MB"
+        verdict = "" if size <= _MAX_BYTES else ", above 8 MB"
         console.print(f"Deployed asset{title}: {size / 1e6:.2f} MB zipped{verdict}")
 
 

@@ -22,7 +22,7 @@ def main(bundle: str, module: str, event: str) -> None:
     sys.path.insert(0, bundle)
     handler = _bare_handler() if module == "bare" else _handler(module)
     imported = time.perf_counter()
-    answer = handler(_parsed(event), _Context())
+    answer = handler(_parsed(event), _LambdaContext())
     called = time.perf_counter()
     if answer is not None and answer.get("statusCode", 200) != 200:
         sys.exit(str(answer))
@@ -53,7 +53,7 @@ def _parsed(event: str) -> Any:
     return json.loads(event)
 
 
-class _Context:
+class _LambdaContext:
     """What handlers ask their context for."""
 
     function_name = "function"

@@ -7,10 +7,10 @@ from random import Random
 from typing import Any, Final
 
 from benchmarks.fleet.virtual_time import VirtualTime
-from heat import Heat, IndexSettings, Key, TableSettings, Throughput
-from heat.outcome import Admission
+from dynamoheat import Heat, IndexSettings, Key, ProvisionedThroughput, TableSettings
+from dynamoheat.outcome import Admission
 from spillway import ThrottledError, keys
-from spillway.storage.port import ConditionFailedError, ThrottlingReason
+from spillway.dynamodb.port import ConditionFailedError, ThrottlingReason
 from tests.model.atomic_table import AtomicTables
 
 __all__ = [
@@ -29,10 +29,13 @@ USAGE: Final = "usage"
 
 
 def events_table(
-    *, warm_write: float | None, with_index: bool = True, throughput: Throughput | None = None
+    *,
+    warm_write: float | None,
+    with_index: bool = True,
+    throughput: ProvisionedThroughput | None = None,
 ) -> TableSettings:
     """Return the main table, on demand, table and index warm for so many units a second."""
-    given = throughput or Throughput(warm_write=warm_write)
+    given = throughput or ProvisionedThroughput(warm_write=warm_write)
     index = IndexSettings(
         name=keys.INDEX_NAME,
         key=Key(keys.INDEX_PARTITION_KEY, keys.SORT_KEY),

@@ -15,11 +15,11 @@ from typing import Final
 from benchmarks.fleet.dynamodb import EVENTS, LAYOUTS, USAGE, Seconds, SimulatedDynamoDB
 from benchmarks.fleet.virtual_time import VirtualTime
 from spillway import Event, EventStore, Runtime, Settings, keys
-from spillway.layouts.item import decode_layout
+from spillway.layouts.codec import decode_layout
 from spillway.layouts.model import Layout
-from spillway.scaling.report import ScalingEvent, ScalingKind
+from spillway.scaling.updates import ScalingEvent, ScalingKind
 
-__all__ = ["BATCH", "SERIES", "Fleet", "Outcome"]
+__all__ = ["BATCH", "SERIES", "FleetOutcome", "WriterFleet"]
 
 BATCH: Final = 25
 SERIES: Final = "SENSOR_READING"
@@ -28,7 +28,7 @@ _RUN_OFF: Final = 5.0  # seconds for requests that are under way at the end
 
 
 @dataclass
-class Outcome:
+class FleetOutcome:
     """What a run showed; seconds count from its start.
 
     Attributes:
@@ -74,7 +74,7 @@ def no_sharding_key(_: Random) -> str | None:
 
 
 @dataclass
-class Fleet:
+class WriterFleet:
     """Writers that share a simulated DynamoDB.
 
     `rate` gives the hot series' events a second at each second of the run, None where there is none. Each neighbour
@@ -95,7 +95,7 @@ class Fleet:
     payload_bytes: int = 800  # an item of just below 1 KB
     patience: float = 4.0  # seconds that a writer retries for
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> FleetOutcome:
         """Run in virtual time; equal seeds give equal outcomes."""
         self._numbers = itertools.count()
         self._random = Random(seed)
@@ -180,7 +180,7 @@ class Fleet:
         result = store.write(events, timeout=self.patience)
         self._rejected += len(result.rejected)
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self) -> FleetOutcome:
         database = self._database
         hot = database.seconds.pop(SERIES, Seconds())
         first = int(self._began)
@@ -190,7 +190,7 @@ class Fleet:
         offered = sum(each.offered.total() for each in database.seconds.values())
         at_once = sum(each.at_once.total() for each in database.seconds.values())
         index = database.heat.resource(LAYOUTS, keys.LAYOUT_INDEX_NAME)
-        return Outcome(
+        return FleetOutcome(
             offered=[hot.offered[second] for second in span],
             at_once=[hot.at_once[second] for second in span],
             kinds=Counter(event.kind for event in self._noted),

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from benchmarks.modes.workload import TABLE, Item, Stream, Workload
-from heat import Heat, Reason, Resource, Split
-from heat.aggregated import AggregatedHeat
+from benchmarks.modes.workload import TABLE, Item, ModeStream, ModeWorkload
+from dynamoheat import Heat, Resource, Split, ThrottleReason
+from dynamoheat.aggregated import AggregatedHeat
 
 __all__ = ["Figures", "by_events", "by_rates"]
 
 _BATCHES: Final = 20  # a second and kind
 
-Streams = list[tuple[Stream, Iterator[Item]]]
+Streams = list[tuple[ModeStream, Iterator[Item]]]
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class Figures:
     """What a run came to, in items."""
 
     accepted: int
-    throttled: Counter[Reason] = field(default_factory=Counter)
+    throttled: Counter[ThrottleReason] = field(default_factory=Counter)
     splits: list[Split] = field(default_factory=list)
 
     @property
@@ -31,7 +31,7 @@ class Figures:
         return self.throttled.total()
 
 
-def by_rates(workload: Workload, *, seed: int, step: float = 1.0) -> Figures:
+def by_rates(workload: ModeWorkload, *, seed: int, step: float = 1.0) -> Figures:
     """Run a workload in the aggregated mode."""
     heat = AggregatedHeat(workload.parameters, step=step, seed=seed)
     heat.create_table(workload.settings)
@@ -44,7 +44,7 @@ def by_rates(workload: Workload, *, seed: int, step: float = 1.0) -> Figures:
     return _figures(heat.resource, workload)
 
 
-def by_events(workload: Workload, *, seed: int, chance: int = 0) -> Figures:
+def by_events(workload: ModeWorkload, *, seed: int, chance: int = 0) -> Figures:
     """Run a workload in the event mode; `chance` draws the items, `seed` is the model's."""
     heat = Heat(workload.parameters, seed=seed)
     heat.create_table(workload.settings, 0.0)
@@ -68,7 +68,7 @@ def by_events(workload: Workload, *, seed: int, chance: int = 0) -> Figures:
     return _figures(heat.resource, workload)
 
 
-def _figures(find: Callable[..., Resource], workload: Workload) -> Figures:
+def _figures(find: Callable[..., Resource], workload: ModeWorkload) -> Figures:
     indexes = (index.name for index in workload.settings.indexes)
     resources = [find(TABLE), *(find(TABLE, index) for index in indexes)]
     total = resources[0].meter.total

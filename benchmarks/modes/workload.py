@@ -6,11 +6,11 @@ from itertools import accumulate
 from random import Random
 from typing import Any, Final
 
-from heat import IndexSettings, Key, Parameters, TableSettings, Throughput
-from heat.aggregated import Entries, Keys, Reads, Sorts, Traffic, Writes
-from heat.units import EVENTUAL
+from dynamoheat import IndexSettings, Key, ModelParameters, ProvisionedThroughput, TableSettings
+from dynamoheat.aggregated import Entries, Keys, Reads, Sorts, Traffic, Writes
+from dynamoheat.units import EVENTUAL
 
-__all__ = ["INDEX", "TABLE", "Item", "Stream", "Workload", "table"]
+__all__ = ["INDEX", "TABLE", "Item", "ModeStream", "ModeWorkload", "table"]
 
 TABLE: Final = "events"
 INDEX: Final = "by-kind"
@@ -19,7 +19,7 @@ Item = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
+class ModeStream:
     """Items a second: shares by key, or a new key each time where there are none.
 
     Writes of one unit an item, or eventually consistent reads of half a unit.
@@ -57,13 +57,13 @@ class Stream:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload:
+class ModeWorkload:
     """A table and what is asked of it."""
 
     name: str
-    streams: tuple[Stream, ...]
+    streams: tuple[ModeStream, ...]
     settings: TableSettings
-    parameters: Parameters
+    parameters: ModelParameters
     seconds: int
     retried: bool = False
 
@@ -76,7 +76,7 @@ def table(
         name=TABLE,
         key=Key("pk", "sk"),
         provisioned=write is not None,
-        throughput=Throughput(
+        throughput=ProvisionedThroughput(
             provisioned_write=write, provisioned_read=write and 1.0, **throughput
         ),
         indexes=(IndexSettings(name=INDEX, key=Key("kind", "sk")),) if indexed else (),

@@ -7,9 +7,9 @@ it splits or not by chance, in either mode.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from benchmarks.modes.workload import Stream, Workload, table
-from heat import Parameters, TableSettings
-from heat.aggregated import Sorts
+from benchmarks.modes.workload import ModeStream, ModeWorkload, table
+from dynamoheat import ModelParameters, TableSettings
+from dynamoheat.aggregated import Sorts
 
 __all__ = ["ZIPF", "workloads"]
 
@@ -20,16 +20,16 @@ _KINDS: Final = {"a": 5.0, "b": 2.7, "c": 1.0}
 Rate = Callable[[float], float]
 
 
-def workloads(limits: Parameters, minutes: int = 60) -> list[Workload]:
+def workloads(limits: ModelParameters, minutes: int = 60) -> list[ModeWorkload]:
     """Return them for a table of up to 40 partitions, with rates in proportion to a partition's."""
     unit = limits.partition_wcu
     minute = 60 / limits.time_scale
 
     def workload(
-        name: str, settings: TableSettings, *streams: Stream, retried: bool = False
-    ) -> Workload:
+        name: str, settings: TableSettings, *streams: ModeStream, retried: bool = False
+    ) -> ModeWorkload:
         seconds = round(minutes * minute)
-        return Workload(
+        return ModeWorkload(
             name=name,
             streams=streams,
             settings=settings,
@@ -61,11 +61,11 @@ def workloads(limits: Parameters, minutes: int = 60) -> list[Workload]:
             _steady(5 * unit),
         ),
         workload("ten hot keys", wide, _steady(14 * unit, _TEN)),
-        workload("new table, ramp", table(), Stream(rate=lambda now: now / minute * unit / 3)),
+        workload("new table, ramp", table(), ModeStream(rate=lambda now: now / minute * unit / 3)),
         workload(
             "provisioned, bursts",
             table(write=5 * unit),
-            Stream(rate=_waves(10 * minute, 2 * unit, 12 * unit)),
+            ModeStream(rate=_waves(10 * minute, 2 * unit, 12 * unit)),
         ),
         workload(
             "index holds back",
@@ -76,12 +76,14 @@ def workloads(limits: Parameters, minutes: int = 60) -> list[Workload]:
         workload(
             "a hot key, read",
             wide,
-            Stream(rate=lambda _: 10 * limits.partition_rcu / 2, keys=hot, reads=True),
+            ModeStream(rate=lambda _: 10 * limits.partition_rcu / 2, keys=hot, reads=True),
         ),
         workload(
             "waves, retried",
             wide,
-            Stream(rate=_waves(10 * minute, 0.1 * unit, 1.2 * unit), keys=hot, sorts=Sorts.GROWING),
+            ModeStream(
+                rate=_waves(10 * minute, 0.1 * unit, 1.2 * unit), keys=hot, sorts=Sorts.GROWING
+            ),
             _steady(5 * unit),
             retried=True,
         ),
@@ -90,12 +92,12 @@ def workloads(limits: Parameters, minutes: int = 60) -> list[Workload]:
 
 def _steady(
     rate: float, keys: Mapping[str, float] | None = None, sorts: Sorts = Sorts.SPREAD
-) -> Stream:
-    return Stream(rate=lambda _: rate, keys=keys, sorts=sorts)
+) -> ModeStream:
+    return ModeStream(rate=lambda _: rate, keys=keys, sorts=sorts)
 
 
-def _indexed(rate: float, kinds: Mapping[str, float]) -> Stream:
-    return Stream(rate=lambda _: rate, kinds=kinds)
+def _indexed(rate: float, kinds: Mapping[str, float]) -> ModeStream:
+    return ModeStream(rate=lambda _: rate, kinds=kinds)
 
 
 def _waves(period: float, low: float, high: float) -> Rate:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
-from spillway.scaler.signals import Alarm
+from spillway.control.monitoring import AlarmState
 
 __all__ = ["Dropped", "Scheduled", "decode"]
 
@@ -54,8 +54,8 @@ class _Message(Struct):
     changed: str = field(name="StateChangeTime")
     trigger: _Trigger = field(name="Trigger")
 
-    def alarm(self) -> Alarm:
-        return Alarm(
+    def alarm(self) -> AlarmState:
+        return AlarmState(
             name=self.name,
             state=self.state,
             at=_seconds(self.changed),
@@ -95,10 +95,10 @@ class _Direct(Struct):
     state: _State
     configuration: _Configuration
 
-    def alarm(self) -> Alarm:
+    def alarm(self) -> AlarmState:
         (query,) = self.configuration.metrics
         metric = query.stat.metric
-        return Alarm(
+        return AlarmState(
             name=self.name,
             state=self.state.value,
             at=_seconds(self.state.timestamp),
@@ -108,7 +108,7 @@ class _Direct(Struct):
         )
 
 
-def decode(event: object) -> Iterator[Alarm | Scheduled | Dropped]:
+def decode(event: object) -> Iterator[AlarmState | Scheduled | Dropped]:
     """Yield what an event holds; never raises."""
     if not isinstance(event, Mapping):
         yield Dropped("not an object")
@@ -122,14 +122,14 @@ def decode(event: object) -> Iterator[Alarm | Scheduled | Dropped]:
         yield Dropped("neither an alarm nor the schedule")
 
 
-def _published(record: Any) -> Alarm | Dropped:
+def _published(record: Any) -> AlarmState | Dropped:
     try:
         return msgspec.json.decode(record["Sns"]["Message"], type=_Message).alarm()
     except _WRONG as error:
         return Dropped(f"not an alarm on one metric: {error!r}")
 
 
-def _direct(data: object) -> Alarm | Dropped:
+def _direct(data: object) -> AlarmState | Dropped:
     try:
         return msgspec.convert(data, _Direct).alarm()
     except _WRONG as error:

@@ -9,10 +9,10 @@ from aws_lambda_powertools.event_handler import Response
 
 from lambdas.api.durations import DURATION, parse_duration
 from lambdas.api.errors import answer_json
-from lambdas.api.parameters import MAX_LIMIT, PAGE_PARAMETERS, Parameter, Parameters
+from lambdas.api.parameters import MAX_LIMIT, PAGE_PARAMETERS, Parameter, QueryParameters
 from spillway import AggregatePage, AggregateRow, EventStore, InvalidInputError
-from spillway.aggregates.fields import MAX_FIELD_BYTES
-from spillway.aggregates.functions import Fill, Function
+from spillway.aggregating.fields import MAX_FIELD_BYTES
+from spillway.aggregating.functions import Fill, Function
 from spillway.errors import shorten
 from spillway.keys import TIME_WIDTH
 from spillway.timestamps import format_time
@@ -67,7 +67,7 @@ AGGREGATE_PARAMETERS: Final = (
 
 def aggregate_events(store: EventStore, raw_query: str, seconds: float) -> Response[Any]:
     """Answer the rows of a series' range, within so many seconds."""
-    given = Parameters(raw_query, AGGREGATE_PARAMETERS)
+    given = QueryParameters(raw_query, AGGREGATE_PARAMETERS)
     functions = given.optional("functions")
     page = store.aggregate(
         given.text("series"),

@@ -13,7 +13,6 @@ from msgspec import UNSET
 from lambdas.api.errors import answer_json, to_message
 from lambdas.api.types import (
     CostOutput,
-    Counts,
     DecisionOutput,
     EpochOutput,
     ErrorBody,
@@ -22,6 +21,7 @@ from lambdas.api.types import (
     GrowthStopOutput,
     IngestAnswer,
     LayoutAnswer,
+    LayoutCounts,
     MissingOutput,
     RejectedEvent,
 )
@@ -29,8 +29,8 @@ from spillway import Event, Page, Rejected, WriteResult
 from spillway.event import MAX_ID_BYTES
 from spillway.keys import TIME_WIDTH, parse_sort_key
 from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout, LayoutDecision
-from spillway.reading.page import Explanation, Missing
-from spillway.reading.stream import Record
+from spillway.scanning.pages import Explanation, Missing
+from spillway.scanning.streams import StoredEvent
 from spillway.timestamps import format_epoch, format_time
 
 __all__ = [
@@ -110,7 +110,7 @@ def _json(text: str) -> str:
     return orjson.dumps(text).decode()
 
 
-def event_text(series: str, record: Record) -> str:
+def event_text(series: str, record: StoredEvent) -> str:
     """Return a stored event as JSON text; its payload is stored as JSON and copied as it is."""
     time, sharding_key, event_id = parse_sort_key(record.sort_key)
     key = "" if sharding_key is None else f'"sharding_key":{_json(sharding_key)},'
@@ -120,7 +120,7 @@ def event_text(series: str, record: Record) -> str:
     )
 
 
-def escaped_size(series: str, record: Record) -> int:
+def escaped_size(series: str, record: StoredEvent) -> int:
     """Return the bytes an event adds to an answer as Lambda sends it: the body is text inside another JSON.
 
     Counted with every character beyond ASCII escaped, as runtimes before Python 3.12 send it.
@@ -213,8 +213,8 @@ def _decision(decision: LayoutDecision) -> DecisionOutput:
     )
 
 
-def _counts(shards: int, index_shards: int) -> Counts:
-    return Counts(number_of_shards=shards, index_shards=index_shards)
+def _counts(shards: int, index_shards: int) -> LayoutCounts:
+    return LayoutCounts(number_of_shards=shards, index_shards=index_shards)
 
 
 def _epoch(epoch: Epoch) -> EpochOutput:

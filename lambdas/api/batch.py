@@ -8,7 +8,7 @@ from http import HTTPStatus
 from lambdas.api.body import decode_event
 from lambdas.api.errors import RequestError
 from spillway import Event, InvalidInputError, Rejected, WriteResult
-from spillway.writing.result import reject_input
+from spillway.writing.results import reject_input
 
 __all__ = ["IngestBatch", "decode_batch"]
 

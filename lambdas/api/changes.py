@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler import Response
 from lambdas.api.answers import answer_layout
 from lambdas.api.body import described
 from lambdas.api.errors import RequestError, answer_json
-from lambdas.api.parameters import IDENTITY_PARAMETERS, LAYOUT_PARAMETERS, Parameters
+from lambdas.api.parameters import IDENTITY_PARAMETERS, LAYOUT_PARAMETERS, QueryParameters
 from lambdas.api.types import Deleted, LayoutRequest
 from spillway import EventStore
 
@@ -20,7 +20,7 @@ _layout_request = msgspec.json.Decoder(LayoutRequest)
 
 def set_layout(store: EventStore, raw_query: str, body: bytes) -> Response[Any]:
     """Set the counts of a series, and answer its layout."""
-    given = Parameters(raw_query, LAYOUT_PARAMETERS)
+    given = QueryParameters(raw_query, LAYOUT_PARAMETERS)
     try:
         wanted = _layout_request.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -33,7 +33,7 @@ def set_layout(store: EventStore, raw_query: str, body: bytes) -> Response[Any]:
 
 def delete_event(store: EventStore, raw_query: str) -> Response[Any]:
     """Remove one event from every shard that may hold it; deleting what is not there is no error."""
-    given = Parameters(raw_query, IDENTITY_PARAMETERS)
+    given = QueryParameters(raw_query, IDENTITY_PARAMETERS)
     deleted = store.delete(
         given.text("series"),
         given.time("time"),

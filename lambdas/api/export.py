@@ -7,16 +7,16 @@ from urllib.parse import urlencode
 from aws_lambda_powertools.event_handler import Response
 
 from lambdas.api.answers import escaped_text_size, event_text
-from lambdas.api.parameters import EXPORT_PARAMETERS, Parameters
+from lambdas.api.parameters import EXPORT_PARAMETERS, QueryParameters
 from spillway import EventStore, Export, ExportError
-from spillway.exporting.position import MAX_POOL
-from spillway.reading.stream import Record
+from spillway.scanning.export_scan import MAX_POOL
+from spillway.scanning.streams import StoredEvent
 
 __all__ = ["NDJSON", "export_events"]
 
 NDJSON: Final = "application/x-ndjson"
 _POOL: Final = 4
-_MOST_BYTES: Final = 4_000_000
+_MAX_BYTES: Final = 4_000_000
 
 
 class _Lines:
@@ -26,20 +26,20 @@ class _Lines:
         self._series = series
         self.texts: list[str] = []
 
-    def measure(self, record: Record) -> int:
+    def measure(self, record: StoredEvent) -> int:
         text = f"{event_text(self._series, record)}\n"
         self.texts.append(text)
         return escaped_text_size(text)
 
 
 def export_events(
-    store: EventStore, raw_query: str, seconds: float, most_bytes: int = _MOST_BYTES
+    store: EventStore, raw_query: str, seconds: float, max_bytes: int = _MAX_BYTES
 ) -> Response[Any]:
     """Answer the next 4 MB of an export, or as much as could be read within so many seconds.
 
     Raises StorageError where nothing could be read.
     """
-    given = Parameters(raw_query, EXPORT_PARAMETERS)
+    given = QueryParameters(raw_query, EXPORT_PARAMETERS)
     export = store.export(
         given.text("series"),
         given.time("from"),
@@ -54,7 +54,7 @@ def export_events(
     )
     lines = _Lines(export.series)
     try:
-        chunk = export.chunk(most_bytes, lines.measure)
+        chunk = export.chunk(max_bytes, lines.measure)
     except ExportError as error:
         raise error.cause from error
     body = "".join(lines.texts[: len(chunk.records)])
@@ -62,7 +62,7 @@ def export_events(
     return Response(status_code=HTTPStatus.OK, content_type=NDJSON, body=body, headers=headers)
 
 
-def _headers(export: Export, given: Parameters) -> dict[str, str]:
+def _headers(export: Export, given: QueryParameters) -> dict[str, str]:
     """Return headers that say whether the export is complete, and if not, why and where it goes on."""
     spent = {
         "Spillway-Requests": str(export.spent.requests),

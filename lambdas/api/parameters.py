@@ -11,8 +11,8 @@ from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolv
 from lambdas.api.types import ID_BOUNDS, SERIES_BOUNDS, SHARDING_KEY_BOUNDS, TIME_FORM
 from spillway import InvalidInputError
 from spillway.errors import shorten
-from spillway.exporting.position import MAX_POOL, ExportMode
-from spillway.reading.query import Order, Source
+from spillway.scanning.export_scan import MAX_POOL, ExportMode
+from spillway.scanning.query import Order, Source
 from spillway.timestamps import parse_time
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "MAX_RCU",
     "PAGE_PARAMETERS",
     "Parameter",
-    "Parameters",
+    "QueryParameters",
     "raw_query",
 ]
 
@@ -134,7 +134,7 @@ def _invalid(name: str, reason: str) -> InvalidInputError:
     return InvalidInputError("invalid_query", name, reason)
 
 
-class Parameters:
+class QueryParameters:
     """The parameters of one request; every method raises InvalidInputError that names the parameter."""
 
     def __init__(self, raw_query: str, parameters: Collection[Parameter]) -> None:

@@ -13,7 +13,7 @@ from lambdas.api.parameters import (
     LAYOUT_PARAMETERS,
     MAX_LIMIT,
     PAGE_PARAMETERS,
-    Parameters,
+    QueryParameters,
 )
 from spillway import EventStore
 
@@ -24,7 +24,7 @@ _DEFAULT_LIMIT: Final = 100
 
 def read_page(store: EventStore, raw_query: str, seconds: float) -> Response[Any]:
     """Answer one page of a series' range, within so many seconds."""
-    given = Parameters(raw_query, PAGE_PARAMETERS)
+    given = QueryParameters(raw_query, PAGE_PARAMETERS)
     series = given.text("series")
     explained = given.flag("explain", default=False)
     page = store.read(
@@ -47,7 +47,7 @@ def read_page(store: EventStore, raw_query: str, seconds: float) -> Response[Any
 
 def read_event(store: EventStore, raw_query: str) -> Response[Any]:
     """Answer one event by its identity, or 404."""
-    given = Parameters(raw_query, EVENT_PARAMETERS)
+    given = QueryParameters(raw_query, EVENT_PARAMETERS)
     event = store.read_one(
         given.text("series"),
         given.time("time"),
@@ -62,7 +62,7 @@ def read_event(store: EventStore, raw_query: str) -> Response[Any]:
 
 def read_layout(store: EventStore, raw_query: str) -> Response[Any]:
     """Answer the layout of a series, or 404."""
-    given = Parameters(raw_query, LAYOUT_PARAMETERS)
+    given = QueryParameters(raw_query, LAYOUT_PARAMETERS)
     layout = store.layout(given.text("series"))
     if layout is None:
         raise RequestError(HTTPStatus.NOT_FOUND, "unknown_series", "nothing was written to it yet")

@@ -6,7 +6,7 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from spillway.scaling.report import ScalingEvent, ScalingKind
+from spillway.scaling.updates import ScalingEvent, ScalingKind
 
 __all__ = ["ScalingLog"]
 

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from spillway import Bucket, Mode
+from spillway import ShardingMode, TimeBucket
 from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES
-from spillway.reading.page import MAX_MISSING
+from spillway.scanning.pages import MAX_MISSING
 from spillway.sharding import MAX_SHARDS
 
 __all__ = [
@@ -257,7 +257,7 @@ Count = Annotated[
 
 
 class LayoutRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Counts to set; those left out stay as they are."""
+    """LayoutCounts to set; those left out stay as they are."""
 
     number_of_shards: Count | None = None
     index_shards: Count | None = None
@@ -269,8 +269,8 @@ class EpochOutput(Struct, frozen=True, kw_only=True):
     id: int
     shards: int
     index_shards: int
-    mode: Mode
-    bucket: Bucket
+    mode: ShardingMode
+    bucket: TimeBucket
     low: Annotated[Time | None, Meta(description="Least event time; null: any")]
     close: Annotated[Time | None, Meta(description="Greatest event time; null: still in force")]
     horizon: Annotated[float, Meta(description="Seconds ahead that writers may write under it")]
@@ -284,7 +284,7 @@ class GrowthStopOutput(Struct, frozen=True, kw_only=True):
     hot_sharding_keys: list[ShardingKey]
 
 
-class Counts(Struct, frozen=True, kw_only=True):
+class LayoutCounts(Struct, frozen=True, kw_only=True):
     """Shard counts of table and index."""
 
     number_of_shards: Count
@@ -295,8 +295,8 @@ class DecisionOutput(Struct, frozen=True, kw_only=True, rename={"before": "from"
     """When and why a layout changed, and on what evidence; equal counts: something else was done about it."""
 
     at: Time
-    before: Counts
-    after: Counts
+    before: LayoutCounts
+    after: LayoutCounts
     why: str
     evidence: str
 

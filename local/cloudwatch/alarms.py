@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from local.cloudwatch.store import MINUTE, Metric
 
-__all__ = ["Alarm", "Query", "Stat", "State", "metric_of", "queries_of"]
+__all__ = ["DeployedAlarm", "Query", "Stat", "State", "metric_of", "queries_of"]
 
 State = Literal["OK", "ALARM", "INSUFFICIENT_DATA"]
 
@@ -36,7 +36,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alarm:
+class DeployedAlarm:
     """A metric alarm as evaluation needs it."""
 
     name: str
@@ -52,7 +52,7 @@ class Alarm:
     low_samples: str = "evaluate"  # percentiles of few samples: evaluate or ignore
 
     @classmethod
-    def from_description(cls, described: Mapping[str, Any]) -> "Alarm":
+    def from_description(cls, described: Mapping[str, Any]) -> "DeployedAlarm":
         """Read one of `MetricAlarms`.
 
         KeyError where it watches nothing.

@@ -7,7 +7,7 @@ from typing import Final
 from local.cloudwatch.expressions import (
     Array,
     ExpressionError,
-    Node,
+    ExpressionNode,
     Value,
     each,
     plain,
@@ -18,7 +18,7 @@ from local.cloudwatch.functions import Scope, array, call
 __all__ = ["compute", "names_in"]
 
 
-def compute(tree: Node, scope: Scope) -> Value:
+def compute(tree: ExpressionNode, scope: Scope) -> Value:
     """Return an expression's value.
 
     Raises:
@@ -36,7 +36,7 @@ def compute(tree: Node, scope: Scope) -> Value:
     return _binary(_OPERATORS[tree.kind], parts[0], parts[1])
 
 
-def names_in(tree: Node) -> set[str]:
+def names_in(tree: ExpressionNode) -> set[str]:
     """Return the names of the values that an expression refers to, METRICS() aside."""
     if tree.kind == "name":
         return {tree.value}

@@ -1,4 +1,4 @@
-"""Contributor Insights for DynamoDB: which rules there are, and what they report.
+"""Contributor KeyInsights for DynamoDB: which rules there are, and what they report.
 
 MiniStack keeps whether insights are on; the mode and the rules, which it lacks, are kept here. They begin
 as the deployed templates say and follow UpdateContributorInsights. Accessed keys are counted only in the
@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from heat import Heat, Insights, Resource, Rule, UnknownTableError
-from local.templates import TableSettings
+from dynamoheat import Heat, KeyInsights, Resource, Rule, UnknownTableError
+from local.templates import TemplateSettings
 
-__all__ = ["ALL_KEYS", "THROTTLED_KEYS", "Contributors", "Place", "Target", "completed"]
+__all__ = ["ALL_KEYS", "THROTTLED_KEYS", "Contributors", "InsightTarget", "Place", "completed"]
 
 ALL_KEYS: Final = "ACCESSED_AND_THROTTLED_KEYS"
 THROTTLED_KEYS: Final = "THROTTLED_KEYS"
@@ -39,7 +39,7 @@ class _Enabled:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class InsightTarget:
     """What a rule watches."""
 
     place: Place
@@ -55,7 +55,7 @@ class Contributors:
         self._enabled: dict[Place, _Enabled] = {}
         self._stated: dict[Place, str | None] = {}
 
-    def learn(self, templates: Mapping[str, TableSettings], now: float) -> None:
+    def learn(self, templates: Mapping[str, TemplateSettings], now: float) -> None:
         """Take what templates state, where it changed since the last time; `now` is wall time."""
         stated = {
             Place(table, index): throughput.insights
@@ -100,19 +100,19 @@ class Contributors:
         found = self._enabled.get(place)
         return None if found is None else found.mode
 
-    def rules(self, place: Place) -> dict[str, Target]:
+    def rules(self, place: Place) -> dict[str, InsightTarget]:
         """Return the rules of a table or index by name."""
         found = self._enabled.get(place)
         if found is None:
             return {}
         named = place.table if place.index is None else f"{place.table}-{place.index}"
         return {
-            f"DynamoDBContributorInsights-{kind}-{named}-{found.since}": Target(place, kind)
+            f"DynamoDBContributorInsights-{kind}-{named}-{found.since}": InsightTarget(place, kind)
             for kind in _KINDS[found.mode]
             if kind not in _WITH_SORT_KEY or self._has_sort_key(place)
         }
 
-    def target(self, rule: str) -> Target | None:
+    def target(self, rule: str) -> InsightTarget | None:
         """Return what a rule watches, None where there is no such rule."""
         for place in self._enabled:
             found = self.rules(place).get(rule)
@@ -120,7 +120,7 @@ class Contributors:
                 return found
         return None
 
-    def insights(self, place: Place) -> Insights | None:
+    def insights(self, place: Place) -> KeyInsights | None:
         """Return the counts of a table or index, None where the model does not know it."""
         resource = self._resource(place)
         return None if resource is None else resource.insights

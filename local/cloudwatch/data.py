@@ -11,9 +11,9 @@ from local.cloudwatch.store import MINUTE, Metric, MetricStore, MetricTime
 
 __all__ = ["dimensions", "put", "put_recorded"]
 
-_MOST_DATA: Final = 1000
-_MOST_DIMENSIONS: Final = 30
-_MOST_VALUES: Final = 150
+_MAX_DATA: Final = 1000
+_MAX_DIMENSIONS: Final = 30
+_MAX_VALUES: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ def put(asked: Parameters, store: MetricStore, time: MetricTime, now: float) -> 
     found = entries(asked, "MetricData")
     if not found:
         raise missing("MetricData")
-    if len(found) > _MOST_DATA:
-        raise invalid(f"The collection MetricData must not have a size greater than {_MOST_DATA}.")
+    if len(found) > _MAX_DATA:
+        raise invalid(f"The collection MetricData must not have a size greater than {_MAX_DATA}.")
     data = [
         _datum(namespace, _named(entry, f"MetricData.member.{at}"), now)
         for at, entry in enumerate(found, 1)
@@ -70,8 +70,8 @@ def put_recorded(recorded: Iterable[Parameters], store: MetricStore, time: Metri
 def dimensions(asked: Parameters) -> frozenset[tuple[str, str]]:
     """Return the dimensions that a request states."""
     pairs = [_named(entry, "Dimensions") for entry in entries(asked, "Dimensions")]
-    if len(pairs) > _MOST_DIMENSIONS:
-        raise invalid(f"The collection Dimensions must not exceed {_MOST_DIMENSIONS}.")
+    if len(pairs) > _MAX_DIMENSIONS:
+        raise invalid(f"The collection Dimensions must not exceed {_MAX_DIMENSIONS}.")
     return frozenset((text(pair, "Name"), text(pair, "Value")) for pair in pairs)
 
 
@@ -117,8 +117,8 @@ def _samples(entry: Parameters) -> Samples:
 def _counted(entry: Parameters) -> Samples:
     values = entries(entry, "Values")
     counts = entries(entry, "Counts") or [1] * len(values)
-    if not 0 < len(values) <= _MOST_VALUES or len(counts) != len(values):
-        raise invalid(f"Values and Counts must have the same size, of 1 to {_MOST_VALUES}.")
+    if not 0 < len(values) <= _MAX_VALUES or len(counts) != len(values):
+        raise invalid(f"Values and Counts must have the same size, of 1 to {_MAX_VALUES}.")
     samples = Samples()
     for value, count in zip(values, counts, strict=True):
         samples.add(number({"Values": value}, "Values"), number({"Counts": count}, "Counts"))

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from local.cloudwatch.alarms import Alarm, State
+from local.cloudwatch.alarms import DeployedAlarm, State
 
-__all__ = ["RANGE_BEYOND", "Point", "Verdict", "breaches", "judge"]
+__all__ = ["RANGE_BEYOND", "AlarmVerdict", "Point", "breaches", "judge"]
 
 RANGE_BEYOND: Final = 2
 """Periods of the range beyond the evaluation periods. CloudWatch does not publish the number; in its
@@ -31,7 +31,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AlarmVerdict:
     """The state that the datapoints make, and the datapoints that decided it, oldest first."""
 
     state: State
@@ -40,17 +40,21 @@ class Verdict:
     breaching: int = 0
 
 
-def judge(alarm: Alarm, points: Sequence[Point | None]) -> Verdict:
+def judge(alarm: DeployedAlarm, points: Sequence[Point | None]) -> AlarmVerdict:
     """Return the state that follows from the range's datapoints, oldest first, None where one is missing."""
     needed = alarm.evaluation_periods
     real = tuple(point for point in points if point is not None)[-needed:]
     breaching = sum(breaches(alarm.comparison, point) for point in real)
     filled = needed - len(real)
-    return Verdict(_state(alarm, points, real, breaching, filled), real, filled, breaching)
+    return AlarmVerdict(_state(alarm, points, real, breaching, filled), real, filled, breaching)
 
 
 def _state(
-    alarm: Alarm, points: Sequence[Point | None], real: Sequence[Point], breaching: int, filled: int
+    alarm: DeployedAlarm,
+    points: Sequence[Point | None],
+    real: Sequence[Point],
+    breaching: int,
+    filled: int,
 ) -> State:
     enough = alarm.datapoints_to_alarm
     if _too_few_samples(alarm, real):
@@ -95,7 +99,7 @@ def _age(points: Sequence[Point | None]) -> int:
     return len(points) - next(at for at, point in enumerate(points) if point is not None)
 
 
-def _too_few_samples(alarm: Alarm, real: Sequence[Point]) -> bool:
+def _too_few_samples(alarm: DeployedAlarm, real: Sequence[Point]) -> bool:
     """Say whether a percentile rests on too few samples and the alarm wants to know nothing of it."""
     statistic = alarm.statistic or ""
     if alarm.low_samples != "ignore" or not statistic.startswith("p"):

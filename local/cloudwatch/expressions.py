@@ -14,7 +14,7 @@ from typing import Final
 __all__ = [
     "Array",
     "ExpressionError",
-    "Node",
+    "ExpressionNode",
     "Series",
     "Value",
     "each",
@@ -29,7 +29,7 @@ _TOKEN: Final = re.compile(
 )
 _LONGEST: Final = 2048  # characters, CloudWatch's own bound
 _DEEPEST: Final = 50
-_MOST_OPERATORS: Final = 200  # a chain of them is a tree as deep
+_MAX_OPERATORS: Final = 200  # a chain of them is a tree as deep
 _BINDING: Final = {
     "OR": 1, "||": 1, "AND": 2, "&&": 2, "==": 3, "!=": 3, "<": 3, ">": 3, "<=": 3, ">=": 3,
     "+": 4, "-": 4, "*": 5, "/": 5, "^": 7,
@@ -55,15 +55,15 @@ Value = float | Series | Array | str
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ExpressionNode:
     """A part of an expression. `kind`: number, text, name, word, array, call or an operator's sign."""
 
     kind: str
     value: str = ""
-    parts: tuple["Node", ...] = ()
+    parts: tuple["ExpressionNode", ...] = ()
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> ExpressionNode:
     """Return an expression's tree.
 
     Raises:
@@ -102,29 +102,29 @@ class _Reader:
     def token(self) -> tuple[str, str] | None:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
-    def expression(self, binding: int, depth: int) -> Node:
+    def expression(self, binding: int, depth: int) -> ExpressionNode:
         if depth > _DEEPEST:
             raise ExpressionError("The expression is nested too deeply")
         left = self._operand(depth + 1)
         while (sign := self._sign()) in _BINDING and _BINDING[sign] > binding:
             self._at += 1
             self._operators += 1
-            if self._operators > _MOST_OPERATORS:
-                raise ExpressionError(f"The expression has more than {_MOST_OPERATORS} operators")
+            if self._operators > _MAX_OPERATORS:
+                raise ExpressionError(f"The expression has more than {_MAX_OPERATORS} operators")
             # Powers group to the right: 2^3^2 is 2^9.
             power = _BINDING[sign] - (sign == "^")
-            left = Node(sign, parts=(left, self.expression(power, depth + 1)))
+            left = ExpressionNode(sign, parts=(left, self.expression(power, depth + 1)))
         return left
 
     def _sign(self) -> str:
         return self.token[1] if self.token is not None and self.token[0] != "text" else ""
 
-    def _operand(self, depth: int) -> Node:
+    def _operand(self, depth: int) -> ExpressionNode:
         kind, value = self._take()
         if kind == "number":
-            return Node("number", value)
+            return ExpressionNode("number", value)
         if kind == "text":
-            return Node("text", value[1:-1])
+            return ExpressionNode("text", value[1:-1])
         if kind == "name":
             return self._named(value, depth)
         if value == "(":
@@ -132,19 +132,19 @@ class _Reader:
             self._expect(")")
             return inner
         if value == "[":
-            return Node("array", parts=self._list("]", depth))
+            return ExpressionNode("array", parts=self._list("]", depth))
         if value in "+-":
-            return Node(f"unary{value}", parts=(self.expression(_UNARY, depth),))
+            return ExpressionNode(f"unary{value}", parts=(self.expression(_UNARY, depth),))
         raise ExpressionError(f"Unexpected {value!r} in the expression")
 
-    def _named(self, name: str, depth: int) -> Node:
+    def _named(self, name: str, depth: int) -> ExpressionNode:
         if self._sign() == "(":
             self._at += 1
-            return Node("call", name.upper(), self._list(")", depth))
-        return Node("name" if name[0].islower() else "word", name)
+            return ExpressionNode("call", name.upper(), self._list(")", depth))
+        return ExpressionNode("name" if name[0].islower() else "word", name)
 
-    def _list(self, closing: str, depth: int) -> tuple[Node, ...]:
-        parts: list[Node] = []
+    def _list(self, closing: str, depth: int) -> tuple[ExpressionNode, ...]:
+        parts: list[ExpressionNode] = []
         while self._sign() != closing:
             if parts:
                 self._expect(",")

@@ -20,7 +20,7 @@ from local.cloudwatch.expressions import (
     plain,
     pointwise,
 )
-from local.cloudwatch.store import Grid
+from local.cloudwatch.store import PeriodGrid
 
 __all__ = ["Scope", "array", "call"]
 
@@ -31,7 +31,7 @@ class Scope:
 
     values: Mapping[str, Value]
     metrics: tuple[str, ...]
-    grid: Grid
+    grid: PeriodGrid
 
 
 def array(parts: Sequence[Value]) -> Array:

@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape
 from local.calls import Reply
 from local.cloudwatch.errors import CloudWatchError, invalid
 
-__all__ = ["Asked", "Instant", "answered", "is_cloudwatch", "read", "refused"]
+__all__ = ["CloudWatchRequest", "Instant", "answered", "is_cloudwatch", "read", "refused"]
 
 _TARGET: Final = "GraniteServiceVersion20100801."
 _CBOR_PATH: Final = re.compile(r"/service/GraniteServiceVersion20100801/operation/(\w+)")
@@ -32,7 +32,7 @@ class Instant(float):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CloudWatchRequest:
     """A request: which operation, by which protocol (`json`, `query` or `cbor`), and its body."""
 
     operation: str
@@ -70,19 +70,19 @@ def is_cloudwatch(path: str, headers: Mapping[str, str]) -> bool:
     )
 
 
-def read(path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+def read(path: str, headers: Mapping[str, str], body: bytes) -> CloudWatchRequest:
     """Return what a request for CloudWatch's metrics API asks."""
     target = headers.get("X-Amz-Target", "")
     if target.startswith(_TARGET):
-        return Asked(target.removeprefix(_TARGET), "json", body)
+        return CloudWatchRequest(target.removeprefix(_TARGET), "json", body)
     found = _CBOR_PATH.search(path)
     if found is not None:
-        return Asked(found[1], "cbor", body)
+        return CloudWatchRequest(found[1], "cbor", body)
     fields = dict(parse_qsl(body.decode(errors="replace")))
-    return Asked(fields.get("Action", ""), "query", body)
+    return CloudWatchRequest(fields.get("Action", ""), "query", body)
 
 
-def answered(asked: Asked, content: Mapping[str, Any]) -> Reply:
+def answered(asked: CloudWatchRequest, content: Mapping[str, Any]) -> Reply:
     """Return a successful reply."""
     if asked.protocol != "query":
         return Reply(200, json.dumps(content).encode(), {"Content-Type": _JSON})
@@ -93,7 +93,7 @@ def answered(asked: Asked, content: Mapping[str, Any]) -> Reply:
     )
 
 
-def refused(asked: Asked, error: CloudWatchError) -> Reply:
+def refused(asked: CloudWatchRequest, error: CloudWatchError) -> Reply:
     """Return the reply that says what is wrong."""
     message = str(error)
     if asked.protocol == "query":

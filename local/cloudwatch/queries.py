@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from local.cloudwatch.alarms import Alarm, Query
+from local.cloudwatch.alarms import DeployedAlarm, Query
 from local.cloudwatch.computing import compute, names_in
 from local.cloudwatch.evaluation import RANGE_BEYOND, Point
 from local.cloudwatch.expressions import Array, ExpressionError, Series, Value, parse
 from local.cloudwatch.functions import Scope
-from local.cloudwatch.store import Grid, MetricStore
+from local.cloudwatch.store import MetricStore, PeriodGrid
 
 __all__ = ["computed", "points"]
 
 
-def computed(queries: Sequence[Query], store: MetricStore, grid: Grid) -> dict[str, Value]:
+def computed(queries: Sequence[Query], store: MetricStore, grid: PeriodGrid) -> dict[str, Value]:
     """Return the value of every query by its id.
 
     Raises:
@@ -29,14 +29,14 @@ def computed(queries: Sequence[Query], store: MetricStore, grid: Grid) -> dict[s
     return values
 
 
-def points(alarm: Alarm, store: MetricStore, at: int) -> list[Point | None]:
+def points(alarm: DeployedAlarm, store: MetricStore, at: int) -> list[Point | None]:
     """Return the datapoints of an alarm's range up to the metric second `at`, oldest first.
 
     Raises:
         ExpressionError: Its expressions cannot be computed, or give no single time series.
     """
     count = alarm.evaluation_periods + RANGE_BEYOND
-    grid = Grid(at - count * alarm.period, alarm.period, count)
+    grid = PeriodGrid(at - count * alarm.period, alarm.period, count)
     values = computed(alarm.queries, store, grid)
     lower, upper = _bounds(alarm, values, count)
     watched = _single(values[alarm.watched])
@@ -49,7 +49,7 @@ def points(alarm: Alarm, store: MetricStore, at: int) -> list[Point | None]:
     ]
 
 
-def _bounds(alarm: Alarm, values: dict[str, Value], count: int) -> tuple[Series, Series]:
+def _bounds(alarm: DeployedAlarm, values: dict[str, Value], count: int) -> tuple[Series, Series]:
     if alarm.band is None:
         fixed: Series = [alarm.threshold] * count
         return fixed, fixed
@@ -68,7 +68,7 @@ def _single(value: Value | None) -> Series:
     return value
 
 
-def _sample_counts(alarm: Alarm, store: MetricStore, grid: Grid) -> list[float]:
+def _sample_counts(alarm: DeployedAlarm, store: MetricStore, grid: PeriodGrid) -> list[float]:
     stat = alarm.queries[0].stat
     if alarm.low_samples != "ignore" or stat is None:
         return [float("inf")] * grid.count

@@ -15,12 +15,12 @@ from local.cloudwatch.parameters import Parameters, entries, instant, period, te
 from local.cloudwatch.protocols import Instant
 from local.cloudwatch.queries import computed
 from local.cloudwatch.samples import STATISTICS, Samples, is_percentile
-from local.cloudwatch.store import MINUTE, Grid, Metric, MetricStore, MetricTime
+from local.cloudwatch.store import MINUTE, Metric, MetricStore, MetricTime, PeriodGrid
 
 __all__ = ["data", "listed", "statistics"]
 
-_MOST_POINTS: Final = 1440
-_MOST_DATA: Final = 100_800
+_MAX_POINTS: Final = 1440
+_MAX_DATA: Final = 100_800
 
 
 def listed(asked: Parameters, store: MetricStore) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def statistics(asked: Parameters, store: MetricStore, time: MetricTime) -> dict[
         CloudWatchError: A parameter is missing or out of range.
     """
     metric = _metric(asked)
-    grid = _grid(asked, period(asked), time, _MOST_POINTS)
+    grid = _grid(asked, period(asked), time, _MAX_POINTS)
     plain, extended = _wanted(asked)
     unit = asked.get("Unit")
     shown = unit or store.unit(metric)
@@ -72,7 +72,7 @@ def data(asked: Parameters, store: MetricStore, time: MetricTime) -> dict[str, A
     periods = [query.stat.period for query in queries if query.stat is not None]
     longest = max([*periods, *(query.period or 0 for query in queries)], default=0) or MINUTE
     newest_first = asked.get("ScanBy", "TimestampDescending") != "TimestampAscending"
-    shared = _grid(asked, longest, time, _MOST_DATA)
+    shared = _grid(asked, longest, time, _MAX_DATA)
     try:
         values = computed(queries, store, shared)
     except ExpressionError as error:
@@ -82,7 +82,7 @@ def data(asked: Parameters, store: MetricStore, time: MetricTime) -> dict[str, A
         if query.returned:
             grid, found = shared, values[query.id]
             if query.stat is not None and query.stat.period != longest:
-                grid = _grid(asked, query.stat.period, time, _MOST_DATA)
+                grid = _grid(asked, query.stat.period, time, _MAX_DATA)
                 stat = query.stat
                 found = store.values(stat.metric, stat.statistic, grid, stat.unit)
             results += _results(query, found, [time.wall(at) for at in grid.starts], newest_first)
@@ -157,7 +157,7 @@ def _stat(wanted: Mapping[str, Any]) -> Stat:
     return Stat(_metric(metric), _known(text(wanted, "Stat")), period(wanted), wanted.get("Unit"))
 
 
-def _grid(asked: Parameters, length: int, time: MetricTime, most: int) -> Grid:
+def _grid(asked: Parameters, length: int, time: MetricTime, most: int) -> PeriodGrid:
     start, end = instant(asked, "StartTime"), instant(asked, "EndTime")
     if start >= end:
         raise invalid("The parameter StartTime must be less than the parameter EndTime.")
@@ -169,7 +169,7 @@ def _grid(asked: Parameters, length: int, time: MetricTime, most: int) -> Grid:
             f"You have requested up to {count} datapoints, which exceeds the limit of {most}.",
             kind="InvalidParameterCombinationException",
         )
-    return Grid(aligned, length, count)
+    return PeriodGrid(aligned, length, count)
 
 
 def _wanted(asked: Parameters) -> tuple[list[str], list[str]]:

@@ -4,8 +4,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from local.cloudwatch.alarms import Alarm
-from local.cloudwatch.evaluation import Verdict
+from local.cloudwatch.alarms import DeployedAlarm
+from local.cloudwatch.evaluation import AlarmVerdict
 from local.cloudwatch.store import MetricTime
 
 __all__ = ["reason", "reason_data"]
@@ -22,7 +22,7 @@ _WORDS: Final = {
 _TREATED: Final = {"breaching": "Breaching", "notBreaching": "NonBreaching"}
 
 
-def reason(alarm: Alarm, verdict: Verdict, time: MetricTime) -> str:
+def reason(alarm: DeployedAlarm, verdict: AlarmVerdict, time: MetricTime) -> str:
     """Return the sentence of `StateReason`."""
     if verdict.state == "INSUFFICIENT_DATA":
         return f"Insufficient Data: {_counted(alarm.evaluation_periods)} unknown."
@@ -33,7 +33,7 @@ def reason(alarm: Alarm, verdict: Verdict, time: MetricTime) -> str:
     return f"Threshold Crossed: {' and '.join(parts)}{_transition(alarm, verdict)}."
 
 
-def reason_data(alarm: Alarm, verdict: Verdict, time: MetricTime, now: float) -> str:
+def reason_data(alarm: DeployedAlarm, verdict: AlarmVerdict, time: MetricTime, now: float) -> str:
     """Return the document of `StateReasonData`; `now` is wall time."""
     points = verdict.decided
     document: dict[str, Any] = {
@@ -53,7 +53,7 @@ def reason_data(alarm: Alarm, verdict: Verdict, time: MetricTime, now: float) ->
     return json.dumps(document)
 
 
-def _of_points(alarm: Alarm, verdict: Verdict, time: MetricTime) -> str:
+def _of_points(alarm: DeployedAlarm, verdict: AlarmVerdict, time: MetricTime) -> str:
     alarming = verdict.state == "ALARM" and verdict.breaching > 0
     shown = [
         f"{point.value} ({datetime.fromtimestamp(time.wall(point.start), UTC):%d/%m/%y %H:%M:%S})"
@@ -67,12 +67,12 @@ def _of_points(alarm: Alarm, verdict: Verdict, time: MetricTime) -> str:
     return f"{share} [{', '.join(shown)}] {verb} {_WORDS[alarm.comparison]}{bound}"
 
 
-def _of_none(alarm: Alarm) -> str:
+def _of_none(alarm: DeployedAlarm) -> str:
     periods = alarm.evaluation_periods
     return f"no datapoints were received for {periods} period{_s(periods)}"
 
 
-def _transition(alarm: Alarm, verdict: Verdict) -> str:
+def _transition(alarm: DeployedAlarm, verdict: AlarmVerdict) -> str:
     if verdict.state != "ALARM" or alarm.evaluation_periods == 1:
         return ""
     least = alarm.datapoints_to_alarm

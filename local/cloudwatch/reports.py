@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from heat import Contributor
+from dynamoheat import Contributor
 from local.cloudwatch.contributors import Contributors
 from local.cloudwatch.errors import invalid, not_found
 from local.cloudwatch.parameters import Parameters, entries, instant, integer, text

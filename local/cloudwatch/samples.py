@@ -7,7 +7,7 @@ __all__ = ["STATISTICS", "Samples", "is_percentile"]
 
 STATISTICS: Final = ("SampleCount", "Sum", "Average", "Minimum", "Maximum")
 
-_MOST_VALUES: Final = 1000
+_MAX_VALUES: Final = 1000
 
 
 class Samples:
@@ -45,7 +45,7 @@ class Samples:
         """Count a value, or `count` times the same."""
         self._widen(count, value * count, value, value)
         if self.values is not None:
-            key = value if len(self.values) < _MOST_VALUES else float(f"{value:.3e}")
+            key = value if len(self.values) < _MAX_VALUES else float(f"{value:.3e}")
             self.values[key] = self.values.get(key, 0.0) + count
 
     def add_set(self, count: float, total: float, least: float, greatest: float) -> None:

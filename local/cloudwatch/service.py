@@ -6,18 +6,18 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from heat import Heat
-from local.calls import Call, Forward, Reply
+from dynamoheat import Heat
+from local.calls import EndpointCall, Forward, Reply
 from local.cloudwatch import data, reading
 from local.cloudwatch.contributors import ALL_KEYS, Contributors, Place, completed
 from local.cloudwatch.errors import CloudWatchError
 from local.cloudwatch.parameters import Parameters
-from local.cloudwatch.protocols import Asked, answered, refused
+from local.cloudwatch.protocols import CloudWatchRequest, answered, refused
 from local.cloudwatch.reports import report
 from local.cloudwatch.store import MetricStore, MetricTime
-from local.cloudwatch.throughput import Throughput
-from local.cloudwatch.watch import Watch
-from local.templates import TableSettings
+from local.cloudwatch.throughput import ThroughputMetrics
+from local.cloudwatch.watch import AlarmWatch
+from local.templates import TemplateSettings
 
 __all__ = ["CloudWatch"]
 
@@ -37,7 +37,7 @@ class CloudWatch:
         scale: float,
         clock: Callable[[], float],
         declared: Forward,
-        templates: Callable[[], Mapping[str, TableSettings]],
+        templates: Callable[[], Mapping[str, TemplateSettings]],
     ) -> None:
         """Take the model, the time scale, the model's clock (wall time) and what sends calls to MiniStack.
 
@@ -49,10 +49,10 @@ class CloudWatch:
         self._time = MetricTime(scale)
         self._store = MetricStore()
         self._contributors = Contributors(heat)
-        self._throughput = Throughput(heat, self._store, self._time)
-        self._watch = Watch(self._store, self._time, self._ask)
+        self._throughput = ThroughputMetrics(heat, self._store, self._time)
+        self._watch = AlarmWatch(self._store, self._time, self._ask)
 
-    async def answer(self, asked: Asked) -> Reply | None:
+    async def answer(self, asked: CloudWatchRequest) -> Reply | None:
         """Answer a request of the metrics API, None where MiniStack knows the answer."""
         if asked.operation not in _OPERATIONS:
             return None
@@ -66,7 +66,7 @@ class CloudWatch:
             )
             return refused(asked, fault)
 
-    async def with_insights(self, call: Call) -> Reply:
+    async def with_insights(self, call: EndpointCall) -> Reply:
         """Forward a call of DynamoDB's to MiniStack; complete its answers about Contributor Insights."""
         reply = await self._declared(call)
         if reply.status != 200:
@@ -119,7 +119,7 @@ class CloudWatch:
     def _learn(self) -> None:
         self._contributors.learn(self._templates(), self._clock())
 
-    async def _content(self, asked: Asked) -> dict[str, Any]:
+    async def _content(self, asked: CloudWatchRequest) -> dict[str, Any]:
         parameters = asked.parameters()
         if asked.operation != "PutMetricData":
             self._learn()
@@ -136,7 +136,7 @@ class CloudWatch:
             "X-Amz-Target": _TARGET + operation,
             "Content-Type": "application/x-amz-json-1.0",
         }
-        reply = await self._declared(Call(operation, json.dumps(request).encode(), headers))
+        reply = await self._declared(EndpointCall(operation, json.dumps(request).encode(), headers))
         if reply.status != 200:
             raise ConnectionError(f"{operation}: {reply.status} {reply.body[:200]!r}")
         found = json.loads(reply.body or b"{}")

@@ -12,7 +12,7 @@ from typing import Final
 
 from local.cloudwatch.samples import Samples
 
-__all__ = ["MINUTE", "Grid", "Metric", "MetricStore", "MetricTime"]
+__all__ = ["MINUTE", "Metric", "MetricStore", "MetricTime", "PeriodGrid"]
 
 MINUTE: Final = 60  # seconds of metric time: the resolution of a standard metric
 _KEPT: Final = 10_000  # stretches of time a metric: a week of minutes, three hours of seconds
@@ -43,7 +43,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class PeriodGrid:
     """Periods one after the other: `count` of them, each `period` seconds, the first from `start` on."""
 
     start: int
@@ -113,7 +113,9 @@ class MetricStore:
         series = self._series.get(metric)
         return "None" if series is None else next(iter(series.samples[series.starts[-1]]))
 
-    def windows(self, metric: Metric, grid: Grid, unit: str | None = None) -> list[Samples | None]:
+    def windows(
+        self, metric: Metric, grid: PeriodGrid, unit: str | None = None
+    ) -> list[Samples | None]:
         """Return the samples of each period, None where there are none."""
         found: list[Samples | None] = [None] * grid.count
         series = self._series.get(metric)
@@ -124,7 +126,7 @@ class MetricStore:
         return found
 
     def values(
-        self, metric: Metric, statistic: str, grid: Grid, unit: str | None = None
+        self, metric: Metric, statistic: str, grid: PeriodGrid, unit: str | None = None
     ) -> list[float | None]:
         """Return a statistic of each period, None where there is none."""
         windows = self.windows(metric, grid, unit)

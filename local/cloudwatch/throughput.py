@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from heat import Heat, Meter, Resource, Slot
+from dynamoheat import Heat, Meter, Resource, Slot
 from local.cloudwatch.samples import Samples
 from local.cloudwatch.store import MINUTE, Metric, MetricStore, MetricTime
 
-__all__ = ["NAMESPACE", "Throughput"]
+__all__ = ["NAMESPACE", "ThroughputMetrics"]
 
 NAMESPACE: Final = "AWS/DynamoDB"
 
@@ -32,7 +32,7 @@ class _Figure:
     samples: Samples
 
 
-class Throughput:
+class ThroughputMetrics:
     """Carries closed minutes from the model's meters into the store, each once."""
 
     def __init__(self, heat: Heat, store: MetricStore, time: MetricTime) -> None:

@@ -11,25 +11,25 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from local.cloudwatch.alarms import Alarm
-from local.cloudwatch.evaluation import Verdict, judge
+from local.cloudwatch.alarms import DeployedAlarm
+from local.cloudwatch.evaluation import AlarmVerdict, judge
 from local.cloudwatch.expressions import ExpressionError
 from local.cloudwatch.queries import points
 from local.cloudwatch.reasons import reason, reason_data
 from local.cloudwatch.store import MINUTE, MetricStore, MetricTime
 
-__all__ = ["Ask", "Watch"]
+__all__ = ["AlarmWatch", "Ask"]
 
 _log = logging.getLogger(__name__)
 
 _HIGH_RESOLUTION: Final = 10  # seconds between evaluations of alarms with a period below a minute
-_MOST_MISSED: Final = 10  # evaluations that are caught up on after a pause
+_MAX_MISSED: Final = 10  # evaluations that are caught up on after a pause
 
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 """Calls an operation of MiniStack's CloudWatch and returns its answer; `ConnectionError` where it fails."""
 
 
-class Watch:
+class AlarmWatch:
     """The alarms of the local cloud."""
 
     def __init__(self, store: MetricStore, time: MetricTime, ask: Ask) -> None:
@@ -46,7 +46,7 @@ class Watch:
         last = self._time.seconds(now) // self.step * self.step
         if self._evaluated is None:
             self._evaluated = last - self.step
-        first = max(self._evaluated + self.step, last - (_MOST_MISSED - 1) * self.step)
+        first = max(self._evaluated + self.step, last - (_MAX_MISSED - 1) * self.step)
         moments = range(first, last + 1, self.step)
         if not moments:
             return
@@ -56,7 +56,7 @@ class Watch:
         for alarm in alarms:
             await self._follow(alarm, moments, now)
 
-    async def _follow(self, alarm: Alarm, moments: range, now: float) -> None:
+    async def _follow(self, alarm: DeployedAlarm, moments: range, now: float) -> None:
         for at in moments:
             if alarm.period >= MINUTE and at % MINUTE:
                 continue
@@ -65,14 +65,14 @@ class Watch:
                 await self._set(alarm, verdict, now)
                 alarm = replace(alarm, state=verdict.state)
 
-    def _verdict(self, alarm: Alarm, at: int) -> Verdict | None:
+    def _verdict(self, alarm: DeployedAlarm, at: int) -> AlarmVerdict | None:
         try:
             return judge(alarm, points(alarm, self._store, at))
         except (ExpressionError, LookupError) as error:
             self._complain(alarm.name, error)
             return None
 
-    async def _set(self, alarm: Alarm, verdict: Verdict, now: float) -> None:
+    async def _set(self, alarm: DeployedAlarm, verdict: AlarmVerdict, now: float) -> None:
         request = {
             "AlarmName": alarm.name,
             "StateValue": verdict.state,
@@ -81,14 +81,14 @@ class Watch:
         }
         await self._ask("SetAlarmState", request)
 
-    async def _alarms(self) -> list[Alarm]:
-        found: list[Alarm] = []
+    async def _alarms(self) -> list[DeployedAlarm]:
+        found: list[DeployedAlarm] = []
         token: dict[str, str] = {}
         while True:
             page = await self._ask("DescribeAlarms", {"MaxRecords": 100, **token})
             for described in page.get("MetricAlarms") or ():
                 try:
-                    found.append(Alarm.from_description(described))
+                    found.append(DeployedAlarm.from_description(described))
                 except (AttributeError, LookupError, TypeError, ValueError) as error:
                     self._complain(json.dumps(described), error)
             if not page.get("NextToken"):

@@ -23,7 +23,7 @@ from local.demo.flights import FLIGHTS_FILE, Flights, read_flights
 from local.demo.hot_keys import AIRPORTS, SMALL, HotKeys, Size, events_table
 from local.demo.retries import Retries
 from local.demo.room import folder_for
-from local.demo.story import Story, Told, report
+from local.demo.story import Story, StoryReport, report
 from local.demo.transport import ApiError, Transport
 from local.errors import LocalCloudError
 from local.scratch import memory_folder
@@ -59,7 +59,7 @@ def _run(display: Display, count: int) -> None:
     display.say(f"\nverified: {told.verified} of {count}")
 
 
-def _main_job(display: Display, flights: Flights, timings: Timings) -> Told:
+def _main_job(display: Display, flights: Flights, timings: Timings) -> StoryReport:
     display.heading(
         "Start a local cloud",
         "A DynamoDB engine, and MiniStack for the rest of AWS; to these, the real CDK CLI deploys the",
@@ -92,7 +92,7 @@ def _hot_keys(display: Display, count: int) -> None:
         asyncio.run(_heat(cloud, display, flights))
 
 
-async def _tell(cloud: Cloud, display: Display, flights: Flights, timings: Timings) -> Told:
+async def _tell(cloud: Cloud, display: Display, flights: Flights, timings: Timings) -> StoryReport:
     async with aiohttp.ClientSession() as session:
         transport = Transport(session, cloud.api_url, perf_counter, timings.observe)
         story = Story(

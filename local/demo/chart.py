@@ -5,26 +5,26 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from local.demo.watch import Counts, Sample
+from local.demo.watch import LoadSample, MetricCounts
 
 __all__ = ["chart"]
 
-_MOST_LINES: Final = 40
+_MAX_LINES: Final = 40
 _BAR: Final = 20  # characters of the longest
 _ACCEPTED: Final = "#"
 _THROTTLED: Final = "x"
 
 
-class _Row(NamedTuple):
+class _ChartRow(NamedTuple):
     """Rates a second up to a time, and the layouts then."""
 
     at: float
     accepted: float
     throttled: float
-    layouts: Sequence[Counts]
+    layouts: Sequence[MetricCounts]
 
 
-def chart(samples: Sequence[Sample]) -> list[str]:
+def chart(samples: Sequence[LoadSample]) -> list[str]:
     """Return the lines of a chart: time runs downwards, both rates have one scale. At most 100 columns for 4 series.
 
     Many samples are drawn as averages over a few of them each. Fewer than two make no chart.
@@ -36,15 +36,15 @@ def chart(samples: Sequence[Sample]) -> list[str]:
     return [*_head(list(samples[-1].layouts)), *(_line(row, most) for row in rows)]
 
 
-def _thinned(samples: Sequence[Sample]) -> Sequence[Sample]:
+def _thinned(samples: Sequence[LoadSample]) -> Sequence[LoadSample]:
     """Return every so manyth sample, the first and the last always among them."""
-    step = max(1, math.ceil((len(samples) - 1) / _MOST_LINES))
+    step = max(1, math.ceil((len(samples) - 1) / _MAX_LINES))
     return [*samples[:1], *samples[:0:-step][::-1]]
 
 
-def _row(before: Sample, after: Sample) -> _Row:
+def _row(before: LoadSample, after: LoadSample) -> _ChartRow:
     seconds = max(after.at - before.at, 1e-3)
-    return _Row(
+    return _ChartRow(
         after.at,
         (after.written - before.written) / seconds,
         (after.throttled - before.throttled) / seconds,
@@ -60,7 +60,7 @@ def _head(series: Sequence[str]) -> list[str]:
     ]
 
 
-def _line(row: _Row, most: float) -> str:
+def _line(row: _ChartRow, most: float) -> str:
     accepted = _bar(row.accepted, most, _ACCEPTED)
     throttled = _bar(row.throttled, most, _THROTTLED)
     return f"{row.at:5.0f}  {accepted}  {throttled}" + "".join(map(_counts, row.layouts))
@@ -72,6 +72,6 @@ def _bar(rate: float, most: float, character: str) -> str:
     return f"{rate:5,.0f} {character * length:{_BAR}}"
 
 
-def _counts(counts: Counts) -> str:
+def _counts(counts: MetricCounts) -> str:
     text = f"{counts.shards} ({counts.index_shards})" if counts.shards else "-"
     return f"  {text:>9}"

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 from local.demo.retries import Retries
 from local.demo.transport import Answer, ApiError, Send
 
-__all__ = ["Client", "Event", "Order", "Refusal", "Source"]
+__all__ = ["Client", "ClientEvent", "ClientRefusal", "Order", "Source"]
 
 Order = Literal["asc", "desc"]
 Source = Literal["auto", "table", "index"]
@@ -15,7 +15,7 @@ Source = Literal["auto", "table", "index"]
 _WHOLE: Final = ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z")
 
 
-class Event(TypedDict):
+class ClientEvent(TypedDict):
     """An event as the API takes and gives it. Series, time, sharding key and id identify it."""
 
     series: str
@@ -26,10 +26,10 @@ class Event(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ClientRefusal:
     """An event that is not known to be stored, and why."""
 
-    event: Event
+    event: ClientEvent
     code: str
     message: str
 
@@ -42,7 +42,7 @@ class Client:
         self._send = send
         self._retries = retries
 
-    async def write(self, events: Sequence[Event]) -> list[Refusal]:
+    async def write(self, events: Sequence[ClientEvent]) -> list[ClientRefusal]:
         """Write up to 1,000 events; return those that could not be stored, all others are.
 
         Only what may be stored later is sent again: rejections that the API calls retryable, and whole
@@ -53,7 +53,7 @@ class Client:
             ApiError: The API does not take the request at all.
         """
         pauses = self._retries.start()
-        refused: list[Refusal] = []
+        refused: list[ClientRefusal] = []
         pending = list(events)
         while True:
             answer = await self._send("POST", "/v1/events", body={"events": pending})
@@ -73,7 +73,7 @@ class Client:
         sharding_key: str | None = None,
         read: Source = "auto",
         consistent: bool = True,
-    ) -> AsyncIterator[list[Event]]:
+    ) -> AsyncIterator[list[ClientEvent]]:
         """Yield a series' events in pages of up to `limit`, from `within[0]` to before `within[1]`.
 
         Raises:
@@ -93,7 +93,7 @@ class Client:
 
     async def one(
         self, series: str, time: str, event_id: str, *, sharding_key: str | None = None
-    ) -> Event | None:
+    ) -> ClientEvent | None:
         """Return one event, None where there is no such.
 
         Raises:
@@ -103,7 +103,7 @@ class Client:
         if sharding_key is not None:
             query["sharding_key"] = sharding_key
         try:
-            event: Event = await self._get("/v1/events/one", query)
+            event: ClientEvent = await self._get("/v1/events/one", query)
         except ApiError as error:
             if error.code == "unknown_event":
                 return None
@@ -134,21 +134,23 @@ class Client:
                 raise ApiError(answer)
 
 
-def _outcome(answer: Answer, sent: Sequence[Event]) -> tuple[list[Refusal], list[Refusal]]:
+def _outcome(
+    answer: Answer, sent: Sequence[ClientEvent]
+) -> tuple[list[ClientRefusal], list[ClientRefusal]]:
     """Return what of a request may be tried again and what may not; all else is stored."""
     if isinstance(answer.body, dict) and "rejected" in answer.body:
         return _parted(answer.body["rejected"], sent)
     if not answer.retryable:
         raise ApiError(answer)
-    return [Refusal(event, answer.code, answer.message) for event in sent], []
+    return [ClientRefusal(event, answer.code, answer.message) for event in sent], []
 
 
 def _parted(
-    rejected: Sequence[dict[str, Any]], sent: Sequence[Event]
-) -> tuple[list[Refusal], list[Refusal]]:
-    again: list[Refusal] = []
-    final: list[Refusal] = []
+    rejected: Sequence[dict[str, Any]], sent: Sequence[ClientEvent]
+) -> tuple[list[ClientRefusal], list[ClientRefusal]]:
+    again: list[ClientRefusal] = []
+    final: list[ClientRefusal] = []
     for each in rejected:
-        refusal = Refusal(sent[each["index"]], each["code"], each["message"])
+        refusal = ClientRefusal(sent[each["index"]], each["code"], each["message"])
         (again if each["retryable"] else final).append(refusal)
     return again, final

@@ -14,7 +14,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from local.demo.client import Event
+from local.demo.client import ClientEvent
 
 __all__ = ["Display"]
 
@@ -44,7 +44,7 @@ class Display:
         """Print that something is done."""
         self._console.print(f"[green]✓[/] {text}", highlight=False, soft_wrap=True)
 
-    def events(self, title: str, events: Sequence[Event]) -> None:
+    def events(self, title: str, events: Sequence[ClientEvent]) -> None:
         """Print events as a small table."""
         names = list(events[0]["payload"]) if events else []
         rows = [

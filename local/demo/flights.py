@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from local.demo.client import Event
+from local.demo.client import ClientEvent
 from local.demo.errors import DemoError
 from local.state import ROOT
 
@@ -36,7 +36,7 @@ class Flight(NamedTuple):
     origin: str
     destination: str
 
-    def event(self) -> Event:
+    def event(self) -> ClientEvent:
         """Return the flight as an event of its origin's series."""
         return {
             "series": self.origin,
@@ -50,7 +50,7 @@ class Flight(NamedTuple):
         }
 
 
-def event_batches(path: Path, count: int, size: int) -> Iterator[list[Event]]:
+def event_batches(path: Path, count: int, size: int) -> Iterator[list[ClientEvent]]:
     """Yield the first `count` flights of a file as events, `size` at a time, in the file's order."""
     flights = (flight for batch in _batches(path, count) for flight in _decode(batch))
     while events := [flight.event() for flight in islice(flights, size)]:

@@ -7,10 +7,10 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from heat.serve.options import HeatOptions
+from dynamoheat.serve.options import HeatOptions
 from local.cloud import Cloud
 from local.demo.chart import chart
-from local.demo.client import Client, Event
+from local.demo.client import Client, ClientEvent
 from local.demo.display import Display
 from local.demo.errors import DemoError
 from local.demo.flights import Flights
@@ -18,7 +18,7 @@ from local.demo.load import load
 from local.demo.pace import Pace
 from local.demo.transport import Send
 from local.demo.verify import compare
-from local.demo.watch import Sample, Watch
+from local.demo.watch import LoadSample, LoadWatch
 
 __all__ = ["AIRPORTS", "SMALL", "HotKeys", "Size", "events_table"]
 
@@ -63,11 +63,11 @@ class HotKeys:
         self._epochs(layouts)
         return await self._verify(series)
 
-    async def _load(self, series: Mapping[str, list[Event]]) -> list[Sample]:
+    async def _load(self, series: Mapping[str, list[ClientEvent]]) -> list[LoadSample]:
         total = sum(map(len, series.values()))
         size = self.size
         pace = Pace(size.request_events / size.events_a_second, self.clock, self.sleep)
-        watch = Watch(
+        watch = LoadWatch(
             endpoint=self.endpoint,
             client=self.client,
             table=self.table,
@@ -87,7 +87,7 @@ class HotKeys:
         )
         return samples
 
-    def _draw(self, samples: Sequence[Sample]) -> None:
+    def _draw(self, samples: Sequence[LoadSample]) -> None:
         self.display.say("")
         for line in chart(samples):
             self.display.say(line)
@@ -120,7 +120,7 @@ class HotKeys:
             else:
                 self.display.say(f"  {name} did not grow")
 
-    async def _verify(self, series: Mapping[str, list[Event]]) -> int:
+    async def _verify(self, series: Mapping[str, list[ClientEvent]]) -> int:
         verified = 0
         total = sum(map(len, series.values()))
         with self.display.progress("compared", total) as same:
@@ -138,7 +138,7 @@ def events_table(cloud: Cloud) -> str:
     raise DemoError("The deployed stacks name no table of events.")
 
 
-def _sequences(flights: Flights, count: int) -> dict[str, list[Event]]:
+def _sequences(flights: Flights, count: int) -> dict[str, list[ClientEvent]]:
     """Return the first so many flights of each of the airports, as events in the order they are read back."""
     known = set(flights.origins())
     return {
@@ -148,7 +148,7 @@ def _sequences(flights: Flights, count: int) -> dict[str, list[Event]]:
     }
 
 
-def _requests(series: Mapping[str, Sequence[Event]], size: int) -> list[list[Event]]:
+def _requests(series: Mapping[str, Sequence[ClientEvent]], size: int) -> list[list[ClientEvent]]:
     """Return the events of all series in the order of the file, `size` a request."""
     events = sorted((each for events in series.values() for each in events), key=lambda e: e["id"])
     return [events[start : start + size] for start in range(0, len(events), size)]

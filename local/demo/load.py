@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from local.demo.client import Client, Event
+from local.demo.client import Client, ClientEvent
 from local.demo.errors import DemoError
 from local.demo.workers import share
 
@@ -18,7 +18,7 @@ async def _no_wait() -> None:
 
 async def load(
     client: Client,
-    batches: Iterable[Sequence[Event]],
+    batches: Iterable[Sequence[ClientEvent]],
     *,
     at_once: int,
     stored: Tell,
@@ -31,7 +31,7 @@ async def load(
         ApiError: The API does not take a request.
     """
 
-    async def write(batch: Sequence[Event]) -> None:
+    async def write(batch: Sequence[ClientEvent]) -> None:
         await turn()
         refused = await client.write(batch)
         if refused:

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from local.demo.client import Client, Event, Order
+from local.demo.client import Client, ClientEvent, Order
 from local.demo.display import Display
 from local.demo.errors import DemoError
 from local.demo.figures import Timings, percentile
@@ -15,7 +15,7 @@ from local.demo.flights import Flights, event_batches
 from local.demo.load import load
 from local.demo.verify import MismatchError, compare, verify
 
-__all__ = ["Story", "Told", "report"]
+__all__ = ["Story", "StoryReport", "report"]
 
 _REQUEST_EVENTS: Final = 1_000
 # The local functions share two cores with everything else: more requests at once only wait longer.
@@ -29,7 +29,7 @@ def _unheard(_: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StoryReport:
     """What the steps found: how many flights were verified, and the seconds that loading and reading took."""
 
     verified: int
@@ -47,12 +47,12 @@ class Story:
     file: Path
     flights: Flights
 
-    async def tell(self) -> Told:
+    async def tell(self) -> StoryReport:
         """Run all steps."""
         loading = await self._load()
         await self._read_back()
         verified, reading = await self._verify()
-        return Told(verified, loading, reading)
+        return StoryReport(verified, loading, reading)
 
     async def _load(self) -> float:
         total = len(self.flights)
@@ -133,7 +133,7 @@ class Story:
         return verified, seconds
 
 
-def report(display: Display, told: Told, timings: Timings) -> None:
+def report(display: Display, told: StoryReport, timings: Timings) -> None:
     """Show how fast the steps were."""
     display.heading("Figures", "On this machine, emulated AWS and this client included.")
     rows = [
@@ -147,7 +147,7 @@ def report(display: Display, told: Told, timings: Timings) -> None:
     display.table(f"Up to {_REQUEST_EVENTS:,} events a request:", columns, rows)
 
 
-def _by_destination(event: Event, series: str) -> Event:
+def _by_destination(event: ClientEvent, series: str) -> ClientEvent:
     return {**event, "series": series, "sharding_key": event["payload"]["destination"]}
 
 

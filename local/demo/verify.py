@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterable, Iterable
 from itertools import islice
 
-from local.demo.client import Client, Event
+from local.demo.client import Client, ClientEvent
 from local.demo.errors import DemoError
 from local.demo.flights import Flights
 from local.demo.load import Tell
@@ -16,7 +16,7 @@ class MismatchError(DemoError):
     """A series does not hold what it should."""
 
     def __init__(
-        self, name: str, position: int, expected: Event | None, found: Event | None
+        self, name: str, position: int, expected: ClientEvent | None, found: ClientEvent | None
     ) -> None:
         """Name the read, the first position that differs (from 0), and both events; None past an end."""
         super().__init__(
@@ -30,7 +30,7 @@ class MismatchError(DemoError):
 
 
 async def compare(
-    name: str, expected: Iterable[Event], pages: AsyncIterable[list[Event]], same: Tell
+    name: str, expected: Iterable[ClientEvent], pages: AsyncIterable[list[ClientEvent]], same: Tell
 ) -> int:
     """Read pages to their end, check that they hold the expected events, and return how many.
 
@@ -51,7 +51,9 @@ async def compare(
     return position
 
 
-def _compare_page(name: str, position: int, expected: list[Event], found: list[Event]) -> None:
+def _compare_page(
+    name: str, position: int, expected: list[ClientEvent], found: list[ClientEvent]
+) -> None:
     if expected == found:
         return
     for offset, event in enumerate(found):

@@ -9,10 +9,10 @@ from local.demo.client import Client
 from local.demo.errors import DemoError
 from local.demo.transport import Send
 
-__all__ = ["Counts", "Sample", "Watch"]
+__all__ = ["LoadSample", "LoadWatch", "MetricCounts"]
 
 
-class Counts(NamedTuple):
+class MetricCounts(NamedTuple):
     """Shards of a series' layout in force: of the table and of the index; 0 before its first write."""
 
     shards: int
@@ -20,17 +20,17 @@ class Counts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LoadSample:
     """What was seen at a time. `written` are write units, `throttled` writes, since the table was made."""
 
     at: float
     written: float
     throttled: int
-    layouts: Mapping[str, Counts]
+    layouts: Mapping[str, MetricCounts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+class LoadWatch:
     """Looks at a table of a local cloud and at the layouts of series.
 
     Attributes:
@@ -49,7 +49,7 @@ class Watch:
     clock: Callable[[], float]
     period: float = 1.0
 
-    async def during(self, work: Callable[[], Awaitable[None]]) -> list[Sample]:
+    async def during(self, work: Callable[[], Awaitable[None]]) -> list[LoadSample]:
         """Do the work and return what was seen before, during and after it.
 
         Raises:
@@ -70,20 +70,20 @@ class Watch:
             await asyncio.gather(task, return_exceptions=True)
         return samples
 
-    async def _look(self, began: float) -> Sample:
+    async def _look(self, began: float) -> LoadSample:
         answer = await self.endpoint("GET", "/heat")
         if answer.status != 200:
             raise DemoError(f"GET /heat: {answer.message} (status {answer.status})")
         at = self.clock() - began
         written, throttled = _totals(answer.body["tables"].get(self.table))
         layouts = await asyncio.gather(*map(self._counts, self.series))
-        return Sample(at, written, throttled, dict(zip(self.series, layouts, strict=True)))
+        return LoadSample(at, written, throttled, dict(zip(self.series, layouts, strict=True)))
 
-    async def _counts(self, series: str) -> Counts:
+    async def _counts(self, series: str) -> MetricCounts:
         layout = await self.client.layout(series)
         if layout is None:
-            return Counts(0, 0)
-        return Counts(layout["number_of_shards"], layout["index_shards"])
+            return MetricCounts(0, 0)
+        return MetricCounts(layout["number_of_shards"], layout["index_shards"])
 
 
 def _totals(table: Mapping[str, Any] | None) -> tuple[float, int]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, NamedTuple
 
-from spillway.storage.port import RefusedError
+from spillway.dynamodb.port import RefusedError
 
 __all__ = ["ClockReading", "ClockSkewError", "check_clock", "read_clocks"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from spillway.keys import Bucket
-from spillway.sharding import Mode, shard_of
+from spillway.keys import TimeBucket
+from spillway.sharding import ShardingMode, shard_of
 from spillway.timestamps import format_epoch
 
 __all__ = ["OPEN", "START", "Epoch", "GrowthStop", "Layout", "LayoutDecision", "Snapshot"]
@@ -36,8 +36,8 @@ class Epoch:
     id: int
     shards: int
     index_shards: int
-    mode: Mode
-    bucket: Bucket
+    mode: ShardingMode
+    bucket: TimeBucket
     low: str
     horizon: float
     close: str = OPEN
@@ -50,7 +50,7 @@ class Epoch:
 
     def shards_of(self, routing: int) -> Iterable[int]:
         """Return the shards that may hold one event under the epoch, the likeliest first."""
-        if self.mode is Mode.RANDOM:
+        if self.mode is ShardingMode.RANDOM:
             return range(self.fan_out)
         return (shard_of(routing, count) for count in (self.shards, *reversed(self.earlier_shards)))
 

@@ -3,16 +3,21 @@
 from contextlib import suppress
 from typing import Final
 
-from spillway.layouts.cache import LayoutCache
-from spillway.layouts.changes import lowered, succeeded
+from spillway.dynamodb.port import Call, StorageError
+from spillway.layouts.cache import LayoutCache, StaleLayouts
 from spillway.layouts.clock import check_clock
-from spillway.layouts.decisions import BY_HAND, Reason, noted, remarked
-from spillway.layouts.lagging import LaggingLayouts
 from spillway.layouts.model import GrowthStop, Layout, Snapshot
-from spillway.layouts.store import Change, LayoutStore
+from spillway.layouts.repository import LayoutChange, LayoutRepository
+from spillway.layouts.transitions import (
+    BY_HAND,
+    ChangeReason,
+    begin_epoch,
+    extend_low,
+    record_decision,
+    record_remark,
+)
 from spillway.runtime import Runtime
 from spillway.settings import Settings
-from spillway.storage.port import Call, StorageError
 from spillway.timestamps import format_epoch
 
 __all__ = ["LayoutSource"]
@@ -33,9 +38,9 @@ class LayoutSource:
         settings: Settings,
         runtime: Runtime,
         *,
-        lagging: LaggingLayouts | None = None,
+        lagging: StaleLayouts | None = None,
     ) -> None:
-        self._store = LayoutStore(call, table, settings, runtime.now)
+        self._store = LayoutRepository(call, table, settings, runtime.now)
         self._cache = LayoutCache(settings.layout_ttl, runtime.now)
         self._lagging = lagging
         self._settings = settings
@@ -105,7 +110,7 @@ class LayoutSource:
         """Lower the mark of the epoch in force to `time`, if it is still the one named; return what is in force."""
 
         def change(layout: Layout, now: float) -> Layout:
-            return lowered(layout, epoch_id, time, now)
+            return extend_low(layout, epoch_id, time, now)
 
         return self._kept(self._store.change(series, change))
 
@@ -120,7 +125,12 @@ class LayoutSource:
         return self._kept(self._store.settle(series))
 
     def try_set_counts(
-        self, snapshot: Snapshot, reason: Reason, *, shards: int | None, index_shards: int | None
+        self,
+        snapshot: Snapshot,
+        reason: ChangeReason,
+        *,
+        shards: int | None,
+        index_shards: int | None,
     ) -> Snapshot | None:
         """Begin an epoch with these counts unless the layout has changed since the snapshot; None where it has."""
         succession = self._succession(shards, index_shards, reason)
@@ -131,16 +141,20 @@ class LayoutSource:
             changed = self._store.settle(snapshot.layout.series)
         return self._kept(changed)
 
-    def _succession(self, shards: int | None, index_shards: int | None, reason: Reason) -> Change:
+    def _succession(
+        self, shards: int | None, index_shards: int | None, reason: ChangeReason
+    ) -> LayoutChange:
         def change(layout: Layout, now: float) -> Layout:
-            after = succeeded(layout, self._settings, now, shards=shards, index_shards=index_shards)
-            return noted(layout, after, reason)
+            after = begin_epoch(
+                layout, self._settings, now, shards=shards, index_shards=index_shards
+            )
+            return record_decision(layout, after, reason)
 
         return change
 
-    def remark(self, series: str, reason: Reason) -> None:
+    def remark(self, series: str, reason: ChangeReason) -> None:
         """Note a decision about a series that leaves its layout as it is."""
-        self._store.change(series, lambda layout, now: remarked(layout, now, reason))
+        self._store.change(series, lambda layout, now: record_remark(layout, now, reason))
 
     def note_stop(self, series: str, stop: GrowthStop) -> None:
         """Note on the layout, for all writers and for people, that growth does not help."""

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from spillway import keys
-from spillway.layouts.model import Epoch
-from spillway.sharding import shard_of
-from spillway.storage.port import (
+from spillway.dynamodb.port import (
     Call,
     Item,
     OutcomeUnknownError,
@@ -14,17 +12,19 @@ from spillway.storage.port import (
     StorageError,
     ThrottledError,
 )
-from spillway.writing.prepared import PreparedEvent
+from spillway.layouts.model import Epoch
+from spillway.sharding import shard_of
+from spillway.writing.preparation import PreparedEvent
 
-__all__ = ["BATCH_SIZE", "Addressed", "address", "send_batch"]
+__all__ = ["BATCH_SIZE", "AddressedEvent", "address_event", "send_batch"]
 
 BATCH_SIZE: Final = 25  # DynamoDB's limit; 25 items of 400 KB stay below its 16 MB a request
 
-Addressed = tuple[PreparedEvent, Item]
+AddressedEvent = tuple[PreparedEvent, Item]
 """An event and the item that holds it, partition keys included."""
 
 
-def address(event: PreparedEvent, epoch: Epoch) -> Addressed:
+def address_event(event: PreparedEvent, epoch: Epoch) -> AddressedEvent:
     """Return the event with its item under the shards of an epoch."""
     shard = event.shard if event.shard is not None else shard_of(event.routing, epoch.shards)
     label = keys.bucket_label(event.time, epoch.bucket)
@@ -40,7 +40,7 @@ def address(event: PreparedEvent, epoch: Epoch) -> Addressed:
     return event, item
 
 
-def send_batch(call: Call, table: str, batch: Sequence[Addressed]) -> list[PreparedEvent]:
+def send_batch(call: Call, table: str, batch: Sequence[AddressedEvent]) -> list[PreparedEvent]:
     """Write up to 25 distinct events by one request, and return those that are not known to be stored.
 
     Each of these has `failure` set. A batch that DynamoDB finds invalid is written again event by event, so that
@@ -65,7 +65,7 @@ def send_batch(call: Call, table: str, batch: Sequence[Addressed]) -> list[Prepa
 _UNPROCESSED: Final = ThrottledError("UnprocessedItems", "DynamoDB did not process the item")
 
 
-def _matching(batch: Sequence[Addressed], unprocessed: list[Item]) -> list[Addressed]:
+def _matching(batch: Sequence[AddressedEvent], unprocessed: list[Item]) -> list[AddressedEvent]:
     by_key = {_key(item): (event, item) for event, item in batch}
     return [by_key[_key(each["PutRequest"]["Item"])] for each in unprocessed]
 
@@ -74,7 +74,7 @@ def _key(item: Item) -> tuple[str, str]:
     return item[keys.PARTITION_KEY]["S"], item[keys.SORT_KEY]["S"]
 
 
-def _failed(batch: Sequence[Addressed], error: StorageError) -> list[PreparedEvent]:
+def _failed(batch: Sequence[AddressedEvent], error: StorageError) -> list[PreparedEvent]:
     unknown = isinstance(error, OutcomeUnknownError)
     for event, item in batch:
         event.sent = item

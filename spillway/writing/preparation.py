@@ -1,7 +1,17 @@
-"""From an event to what is stored of it, or to the reason why it can't be."""
+"""Validate events and encode what is stored of them."""
 
+import json
+import math
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any, Final
 
+import msgspec
+import orjson
+
+from spillway import keys
+from spillway.dynamodb.port import Item, StorageError
+from spillway.dynamodb.retries import DeadlinePassedError
 from spillway.errors import InvalidInputError
 from spillway.event import (
     MAX_ID_BYTES,
@@ -14,13 +24,164 @@ from spillway.keys import sort_key
 from spillway.settings import Settings
 from spillway.sharding import routing_hash
 from spillway.timestamps import format_epoch, format_time, to_epoch
-from spillway.writing.payload import encode_payload
-from spillway.writing.prepared import PreparedEvent
 
-__all__ = ["Admission"]
+__all__ = ["EventValidator", "PreparedEvent", "canonical", "encode_payload"]
 
 
-class Admission:
+_STRICT: Final = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+_MAX_LEVELS: Final = 254  # orjson's limit; readers in other languages have limits too
+
+
+def encode_payload(payload: Any) -> bytes:
+    """Return a payload as JSON bytes; InvalidInputError where it is no object or JSON can't hold it.
+
+    JSON has no NaN and no infinity; levels of nesting are limited to 254.
+    """
+    if not isinstance(payload, dict):
+        raise _invalid("must be a JSON object")
+    try:
+        encoded = orjson.dumps(payload, option=_STRICT)
+    except TypeError as error:
+        encoded = _encode_wide(payload, str(error))
+    # orjson writes NaN and infinity as null, so only a null makes the walk worth its time.
+    if b"null" in encoded and _has_non_finite(payload):
+        raise _invalid("must not hold NaN or an infinity: JSON has neither")
+    return encoded
+
+
+def _encode_wide(payload: dict[str, Any], reason: str) -> bytes:
+    """Encode what orjson refuses and JSON can hold: integers beyond 64 bits."""
+    if "64-bit" not in reason:
+        raise _invalid(_explain(reason))
+    _check_shape(payload)
+    try:
+        text = json.dumps(payload, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        return text.encode()
+    except (TypeError, ValueError) as error:
+        raise _invalid(_explain(str(error))) from error
+
+
+def _check_shape(payload: dict[str, Any]) -> None:
+    """Refuse what `json` takes and orjson does not: deeper levels, and keys that would become text."""
+    rest: list[tuple[Any, int]] = [(payload, 1)]
+    while rest:
+        value, level = rest.pop()
+        if level > _MAX_LEVELS and isinstance(value, dict | list | tuple):
+            raise _invalid(_explain("recursion"))
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                raise _invalid(_explain("keys must be text"))
+            rest.extend((each, level + 1) for each in value.values())
+        elif isinstance(value, list | tuple):
+            rest.extend((each, level + 1) for each in value)
+
+
+def _explain(reason: str) -> str:
+    lowered = reason.lower()
+    if "recursion" in lowered:
+        return f"is nested too deeply: {_MAX_LEVELS} levels at most"
+    if "surrogate" in lowered or "utf-8" in lowered:
+        return "holds text that is not valid Unicode (a lone surrogate)"
+    return f"can't be written as JSON: {reason}"
+
+
+def _has_non_finite(payload: dict[str, Any]) -> bool:
+    rest: list[Any] = [payload]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest.extend(value.values())
+        elif isinstance(value, list | tuple):
+            rest.extend(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            return True
+    return False
+
+
+def canonical(text: str) -> bytes:
+    """Return payload text with its keys sorted, so that equal objects are equal bytes."""
+    return msgspec.json.encode(msgspec.json.decode(text), order="sorted")
+
+
+def _invalid(reason: str) -> InvalidInputError:
+    return InvalidInputError("invalid_event", "payload", reason)
+
+
+# Names of the attributes, the index's partition key and `expires` at their longest.
+_ITEM_OVERHEAD: Final = (
+    sum(
+        len(name)
+        for name in (
+            keys.PARTITION_KEY,
+            keys.SORT_KEY,
+            keys.PAYLOAD,
+            keys.EXPIRES,
+            keys.INDEX_PARTITION_KEY,
+        )
+    )
+    + len("#255")
+    + len("#2001-01-01T00:01#255")
+    + 6  # a number of ten digits
+)
+
+
+@dataclass(slots=True, eq=False)
+class PreparedEvent:
+    """One distinct event of a write on its way into the table; mutable, owned by one write.
+
+    Attributes:
+        indexes: positions in the request that hold this event.
+        routing: its 64-bit hash, which any shard count turns into a shard.
+        expires: epoch seconds at which it expires, None keeps it.
+        failure: why the last attempt did not store it.
+        outcome_unknown: an attempt may have stored it.
+        sent: the item of the last attempt.
+        epoch_id: the epoch that it was sent under.
+        unsettled: the item of an attempt whose outcome is not known, to be sent again before anything else.
+        throttled: a key range has throttled it before.
+        shard: the shard chosen at random, kept within an epoch so that a retry doubles nothing; None until then.
+    """
+
+    indexes: list[int]
+    series: str
+    time: str
+    sharding_key: str | None
+    sort_key: str
+    routing: int
+    payload: str
+    expires: int | None
+    failure: StorageError | None = None
+    outcome_unknown: bool = False
+    throttled: bool = False
+    shard: int | None = None
+    sent: Item | None = None
+    unsettled: Item | None = None
+    epoch_id: int = 0
+
+    @property
+    def stored_bytes(self) -> int:
+        """The size of the item at its largest; the series is in both partition keys."""
+        names = 2 * len(self.series.encode()) + len(self.sort_key.encode())
+        return _ITEM_OVERHEAD + names + len(self.payload.encode())
+
+    @property
+    def write_units(self) -> int:
+        """Write units that storing it costs in the table: one for each started KB."""
+        return -(-self.stored_bytes // 1_024)
+
+    def fail(self, error: StorageError) -> None:
+        """Note why it is not known to be stored; a deadline that passed does not hide what went wrong before."""
+        if self.failure is None or not isinstance(error, DeadlinePassedError):
+            self.failure = error
+
+    def leave_unsettled(self, item: Item, error: StorageError) -> None:
+        """Note that an item may have been stored: it is sent again before anything else."""
+        self.fail(error)
+        self.outcome_unknown = True
+        self.unsettled = item
+
+
+class EventValidator:
     """The checks of one write: its bounds of time are fixed when it is made."""
 
     def __init__(self, settings: Settings, now: float) -> None:

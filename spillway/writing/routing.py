@@ -4,23 +4,23 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from spillway.backoff import DeadlinePassedError
+from spillway.dynamodb.port import StorageError, ThrottledError, UnreachableError
+from spillway.dynamodb.retries import DeadlinePassedError
 from spillway.layouts.model import Epoch, Snapshot
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
 from spillway.settings import Settings
-from spillway.sharding import Mode
-from spillway.storage.port import StorageError, ThrottledError, UnreachableError
+from spillway.sharding import ShardingMode
 from spillway.timestamps import format_epoch, to_epoch
-from spillway.writing.batches import Addressed, address
-from spillway.writing.prepared import PreparedEvent
+from spillway.writing.batches import AddressedEvent, address_event
+from spillway.writing.preparation import PreparedEvent
 
-__all__ = ["Router"]
+__all__ = ["EventRouter"]
 
 _DAY: Final = 86_400.0
 
 
-class Router:
+class EventRouter:
     """Addresses events by the layouts of their series, and moves throttled old ones to wider epochs."""
 
     def __init__(self, layouts: LayoutSource, settings: Settings, runtime: Runtime) -> None:
@@ -30,12 +30,12 @@ class Router:
 
     def address(
         self, pending: Sequence[PreparedEvent], deadline: float
-    ) -> tuple[list[Addressed], list[PreparedEvent]]:
+    ) -> tuple[list[AddressedEvent], list[PreparedEvent]]:
         """Give every event its keys; those whose layout can't be had before the deadline are left, with the failure."""
         by_series: dict[str, list[PreparedEvent]] = {}
         for event in pending:
             by_series.setdefault(event.series, []).append(event)
-        addressed: list[Addressed] = []
+        addressed: list[AddressedEvent] = []
         left: list[PreparedEvent] = []
         snapshots = self._for_each(by_series, self._layouts.to_write, deadline)
         for snapshot, events in zip(snapshots, by_series.values(), strict=True):
@@ -75,7 +75,7 @@ class Router:
         self,
         snapshot: Snapshot,
         events: list[PreparedEvent],
-        addressed: list[Addressed],
+        addressed: list[AddressedEvent],
         deadline: float,
     ) -> list[PreparedEvent]:
         """Address events of one series; load the layout once for those that the snapshot leaves."""
@@ -103,7 +103,7 @@ class Router:
         return self._layouts.lower(series, layout.current.id, gap_start)
 
     def _place(
-        self, snapshot: Snapshot, events: list[PreparedEvent], addressed: list[Addressed]
+        self, snapshot: Snapshot, events: list[PreparedEvent], addressed: list[AddressedEvent]
     ) -> list[PreparedEvent]:
         limit = snapshot.writable_until(self._settings.clock_error)
         beyond = []
@@ -119,11 +119,11 @@ class Router:
                 continue
             self._choose_shard(event, epoch)
             event.epoch_id = epoch.id
-            addressed.append(address(event, epoch))
+            addressed.append(address_event(event, epoch))
         return beyond
 
     def _choose_shard(self, event: PreparedEvent, epoch: Epoch) -> None:
-        if epoch.mode is Mode.RANDOM:
+        if epoch.mode is ShardingMode.RANDOM:
             moves = event.epoch_id != epoch.id and not event.outcome_unknown
             if event.shard is None or moves:
                 event.shard = int(self._runtime.random() * epoch.shards)

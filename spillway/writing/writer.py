@@ -1,27 +1,60 @@
 """The writer: validate, find the layout, choose the shard, write in batches, retry, answer for every event."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from spillway.backoff import call_until, full_jitter
+from spillway.dynamodb.port import Call, RefusedError
+from spillway.dynamodb.retries import call_until, full_jitter
 from spillway.errors import InvalidInputError
 from spillway.event import Event
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
-from spillway.scaling.capacity import CapacityCheck
-from spillway.scaling.grower import Grower
+from spillway.scaling.autoscaler import WriterAutoscaler
+from spillway.scaling.evidence import CapacityCheck
+from spillway.scaling.usage import UsageSample
 from spillway.settings import Settings
-from spillway.storage.port import Call, RefusedError
 from spillway.writing.batches import BATCH_SIZE, send_batch
-from spillway.writing.demand import DemandWatch, Task
-from spillway.writing.payload import canonical
-from spillway.writing.preparation import Admission
-from spillway.writing.prepared import PreparedEvent
-from spillway.writing.relief import Relief
-from spillway.writing.result import Rejected, WriteResult, reject_input, reject_storage
-from spillway.writing.routing import Router
+from spillway.writing.preparation import EventValidator, PreparedEvent, canonical
+from spillway.writing.results import Rejected, WriteResult, reject_input, reject_storage
+from spillway.writing.routing import EventRouter
+from spillway.writing.throttling import ThrottleHandler
 
-__all__ = ["Writer"]
+__all__ = ["BackgroundTask", "UsageSampler", "Writer"]
+
+
+BackgroundTask = Callable[[], list[PreparedEvent]]
+"""Work beside an attempt; what it returns was left unwritten, so nothing here."""
+
+
+class UsageSampler:
+    """Samples the distinct events of each write, once: retries are not demand."""
+
+    def __init__(self, grower: WriterAutoscaler, *, index_has_payload: bool) -> None:
+        self._grower = grower
+        self._index_has_payload = index_has_payload
+
+    def tasks(self, events: Sequence[PreparedEvent]) -> list[BackgroundTask]:
+        """Return a task for each series, to be run beside the first attempt; by chance most send nothing."""
+        if self._grower.recorder is None:
+            return []
+        counts = Counter(event.series for event in events)
+        return [partial(self._watch, series, count, events) for series, count in counts.items()]
+
+    def _watch(
+        self, series: str, count: int, events: Sequence[PreparedEvent]
+    ) -> list[PreparedEvent]:
+        recorder = self._grower.recorder
+        if recorder is not None:
+            demand = recorder.record(series, count, lambda: self._measure(series, events))
+            if demand is not None:
+                self._grower.prepare_for(series, demand)
+        return []
+
+    def _measure(self, series: str, events: Sequence[PreparedEvent]) -> UsageSample:
+        units = [event.write_units for event in events if event.series == series]
+        index_units = sum(units) if self._index_has_payload else len(units)
+        return UsageSample(sum(units), index_units, len(units))
 
 
 class Writer:
@@ -32,16 +65,16 @@ class Writer:
         call: Call,
         table: str,
         layouts: LayoutSource,
-        grower: Grower,
+        grower: WriterAutoscaler,
         settings: Settings,
         runtime: Runtime,
         capacity: CapacityCheck | None = None,
     ) -> None:
         self._call = call
         self._table = table
-        self._router = Router(layouts, settings, runtime)
-        self._relief = Relief(call, table, grower, runtime, capacity)
-        self._watch = DemandWatch(grower, index_has_payload=settings.index_has_payload)
+        self._router = EventRouter(layouts, settings, runtime)
+        self._relief = ThrottleHandler(call, table, grower, runtime, capacity)
+        self._watch = UsageSampler(grower, index_has_payload=settings.index_has_payload)
         self._settings = settings
         self._runtime = runtime
 
@@ -76,7 +109,7 @@ class Writer:
         self, events: Iterable[Event]
     ) -> tuple[list[PreparedEvent], list[Rejected], list[str | None]]:
         """Check every event; equal identities become one, different payloads under one identity are refused."""
-        admission = Admission(self._settings, self._runtime.now())
+        admission = EventValidator(self._settings, self._runtime.now())
         distinct: dict[tuple[str, str], PreparedEvent] = {}
         rejected: list[Rejected] = []
         ids: list[str | None] = []
@@ -94,7 +127,7 @@ class Writer:
         return list(distinct.values()), rejected, ids
 
     def _attempt(
-        self, pending: Sequence[PreparedEvent], deadline: float, beside: Sequence[Task]
+        self, pending: Sequence[PreparedEvent], deadline: float, beside: Sequence[BackgroundTask]
     ) -> list[PreparedEvent]:
         """Try to write all pending events once, in parallel; return those that are not known to be stored.
 
@@ -105,7 +138,7 @@ class Writer:
             addressed[start : start + BATCH_SIZE] for start in range(0, len(addressed), BATCH_SIZE)
         ]
         send = partial(send_batch, call_until(deadline, self._call, self._runtime), self._table)
-        tasks: list[Task] = [partial(send, batch) for batch in batches]
+        tasks: list[BackgroundTask] = [partial(send, batch) for batch in batches]
         tasks += beside
         for failed in self._runtime.parallel(tasks):
             left += failed

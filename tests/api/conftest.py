@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from spillway import Settings
-from spillway.storage.port import Call
+from spillway.dynamodb.port import Call
 from spillway.timestamps import format_time
 from tests.api.described import check_answer, check_taken
 from tests.support.fakes import NOON

@@ -101,7 +101,7 @@ def test_numbers_of_more_than_64_bits_are_answered_exactly(api: Api) -> None:
     assert f'"sum":{2**90 + 1},"last":{2**90 + 1}' in answer.raw["body"]
 
 
-def test_the_most_rows_and_functions_fit_into_an_answer(api: Api) -> None:
+def test_the_max_rows_and_functions_fit_into_an_answer(api: Api) -> None:
     times = [NOON - HOUR + n * timedelta(seconds=1) for n in range(1_000)]
     events = [event_at(time, str(n), v=-(10**308)) for n, time in enumerate(times)]
     api.memory.store.write(events)

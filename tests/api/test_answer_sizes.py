@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from spillway import Settings
-from spillway.storage.port import Call
+from spillway.dynamodb.port import Call
 from spillway.timestamps import format_time
 from tests.api.conftest import Api
-from tests.exporting.world import small_pages
+from tests.scanning.world import small_pages
 from tests.support.fakes import NOON
 from tests.support.gateway import body_as_lambda_sends_it
 from tests.support.requests import event_json

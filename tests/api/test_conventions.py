@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from spillway import Mode, Settings
+from spillway import Settings, ShardingMode
+from spillway.dynamodb.port import Call, ThrottledError, ThrottlingReason
 from spillway.keys import INDEX_NAME
-from spillway.storage.port import Call, ThrottledError, ThrottlingReason
 from spillway.timestamps import format_time
 from stacks.access import ACCESS
 from stacks.api import ADMIN_ROUTES, INGEST_ROUTES, QUERY_ROUTES
@@ -29,7 +29,10 @@ IDENTITY = {"series": "ORD", "time": format_time(NOON), "id": "1"}
 
 def _exercise(api: Api) -> None:
     """Send every kind of request, in every mode, with growth and faults, so that each call is made."""
-    for settings in (Settings(shards=4, index_shards=2), Settings(mode=Mode.RANDOM, shards=3)):
+    for settings in (
+        Settings(shards=4, index_shards=2),
+        Settings(mode=ShardingMode.RANDOM, shards=3),
+    ):
         api.on(settings)
         api.post([event_json(str(n), series=settings.mode) for n in range(30)])
         api.post([event_json(series=settings.mode, sharding_key="k")])

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spillway.aggregates.query import AggregateQuery
-from spillway.exporting.position import ExportMode, Positions
-from spillway.reading.query import ReadQuery
+from spillway.aggregating.query import AggregateQuery
+from spillway.scanning.export_scan import ExportCursors, ExportMode
+from spillway.scanning.query import ReadQuery
 from spillway.timestamps import format_time
 from tests.api.conftest import Api
 from tests.support.cursors import bad_cursors
@@ -36,7 +36,7 @@ def _bindings() -> dict[str, str]:
     rows = AggregateQuery.checked(
         _query(), interval=HOUR, field="n", functions=["count", "avg"], fill="previous"
     )
-    export = Positions(_query(), ExportMode.SHARDS)
+    export = ExportCursors(_query(), ExportMode.SHARDS)
     return {
         "/v1/events": _query().binding,
         "/v1/aggregates": rows.binding,

@@ -8,11 +8,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from spillway import Event, Mode, Settings, ThrottledError
-from spillway.storage.port import Call, UnreachableError
+from spillway import Event, Settings, ShardingMode, ThrottledError
+from spillway.dynamodb.port import Call, UnreachableError
 from spillway.timestamps import format_time
 from tests.api.conftest import Api
-from tests.exporting.world import small_pages
+from tests.scanning.world import small_pages
 from tests.support.fakes import NOON
 from tests.support.faults import throttled_call
 from tests.support.gateway import Answer, LambdaContext, body_as_lambda_sends_it
@@ -236,7 +236,7 @@ def test_copies_of_both_epochs_and_of_random_shards_come_once(api: Api, mode: st
     spread = iter(range(1_000))
     api.memory.random = lambda: (next(spread) % 7) / 7
     again = [Event(series="R", time=e.time, id=e.id, payload=e.payload) for e in events]
-    api.on(Settings(mode=Mode.RANDOM, shards=5))
+    api.on(Settings(mode=ShardingMode.RANDOM, shards=5))
     for _ in range(3):
         api.memory.another().write(again)
     assert len(api.memory.stored) > 200

@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from lambdas.api.types import RejectedEvent
-from spillway import Mode, Rejected, Settings
-from spillway.scaling.growth import Growth
-from spillway.storage.port import RefusedError, StorageError, ThrottledError, UnreachableError
+from spillway import Rejected, Settings, ShardingMode
+from spillway.dynamodb.port import RefusedError, StorageError, ThrottledError, UnreachableError
+from spillway.settings import Growth
 from tests.api.conftest import Api
 from tests.support.faults import Fault, FaultyCall, throttled_call
 from tests.support.requests import event_json
@@ -84,7 +84,9 @@ def test_ids_are_returned_for_events_whose_outcome_is_unknown(api: Api) -> None:
     assert answer.body["ids"] == [api.memory.stored[0]["SK"]["S"].rpartition("#")[2]]
 
 
-@pytest.mark.parametrize("settings", [Settings(shards=8), Settings(mode=Mode.RANDOM, shards=3)])
+@pytest.mark.parametrize(
+    "settings", [Settings(shards=8), Settings(mode=ShardingMode.RANDOM, shards=3)]
+)
 def test_a_request_with_an_idempotency_key_may_be_sent_again_blindly(
     api: Api, settings: Settings
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spillway import Event, OutcomeUnknownError, Settings, ThrottledError
-from spillway.storage.port import Call, RefusedError
+from spillway.dynamodb.port import Call, RefusedError
 from spillway.timestamps import format_time
 from tests.api.conftest import Api
 from tests.support.fakes import NOON

@@ -16,7 +16,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from heat.serve.options import HeatOptions
+from dynamoheat.serve.options import HeatOptions
 from local.cloud import Cloud, running
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from local.cloudwatch.alarms import Alarm, State
+from local.cloudwatch.alarms import DeployedAlarm, State
 from local.cloudwatch.evaluation import RANGE_BEYOND, Point, judge
 
 TREATMENTS = ("missing", "ignore", "breaching", "notBreaching")
@@ -22,7 +22,9 @@ COMPARISONS = {
 }
 
 
-def alarm(periods: int = 1, enough: int | None = None, state: State = "OK", **more: Any) -> Alarm:
+def alarm(
+    periods: int = 1, enough: int | None = None, state: State = "OK", **more: Any
+) -> DeployedAlarm:
     described = {
         "AlarmName": "a",
         "StateValue": state,
@@ -35,7 +37,7 @@ def alarm(periods: int = 1, enough: int | None = None, state: State = "OK", **mo
         "DatapointsToAlarm": enough or periods,
         "TreatMissingData": "missing",
     }
-    return Alarm.from_description(described | more)
+    return DeployedAlarm.from_description(described | more)
 
 
 def at(place: int, value: float, samples: float = 100.0) -> Point:
@@ -140,7 +142,7 @@ def test_alarms_on_dynamodb_ignore_missing_data_unless_they_say_otherwise(
 
 
 @st.composite
-def situations(draw: st.DrawFn) -> tuple[Alarm, list[Point | None]]:
+def situations(draw: st.DrawFn) -> tuple[DeployedAlarm, list[Point | None]]:
     periods = draw(st.integers(1, 5))
     watched = alarm(
         periods,
@@ -155,7 +157,7 @@ def situations(draw: st.DrawFn) -> tuple[Alarm, list[Point | None]]:
 
 @given(situations())
 def test_with_enough_data_the_latest_periods_alone_decide(
-    situation: tuple[Alarm, list[Point | None]],
+    situation: tuple[DeployedAlarm, list[Point | None]],
 ) -> None:
     watched, found = situation
     real = [point for point in found if point is not None]
@@ -168,7 +170,7 @@ def test_with_enough_data_the_latest_periods_alone_decide(
 
 @given(situations())
 def test_only_breaches_make_an_alarm_unless_missing_data_are_said_to_be_some(
-    situation: tuple[Alarm, list[Point | None]],
+    situation: tuple[DeployedAlarm, list[Point | None]],
 ) -> None:
     watched, found = situation
     assume(watched.missing != "breaching")
@@ -180,7 +182,7 @@ def test_only_breaches_make_an_alarm_unless_missing_data_are_said_to_be_some(
 
 @given(situations())
 def test_a_further_breach_never_calms_an_alarm(
-    situation: tuple[Alarm, list[Point | None]],
+    situation: tuple[DeployedAlarm, list[Point | None]],
 ) -> None:
     watched, found = situation
     before = judge(watched, found).state
@@ -193,7 +195,7 @@ def test_a_further_breach_never_calms_an_alarm(
 
 @given(situations())
 def test_missing_data_that_are_no_breach_are_as_if_they_were_within(
-    situation: tuple[Alarm, list[Point | None]],
+    situation: tuple[DeployedAlarm, list[Point | None]],
 ) -> None:
     watched, found = situation
     assume(watched.missing == "notBreaching")

@@ -13,7 +13,7 @@ from local.cloudwatch.expressions import Array, ExpressionError, Series, Value, 
 from local.cloudwatch.functions import Scope
 from local.cloudwatch.queries import computed
 from local.cloudwatch.samples import Samples
-from local.cloudwatch.store import Grid, Metric, MetricStore
+from local.cloudwatch.store import Metric, MetricStore, PeriodGrid
 
 VALUES: dict[str, Value] = {
     "m1": [1.0, None, 3.0, 4.0],
@@ -23,7 +23,7 @@ VALUES: dict[str, Value] = {
 
 
 def value_of(text: str) -> Value:
-    scope = Scope(VALUES, ("m1", "m2", "errors"), Grid(0, 60, 4))
+    scope = Scope(VALUES, ("m1", "m2", "errors"), PeriodGrid(0, 60, 4))
     return compute(parse(text), scope)
 
 
@@ -140,7 +140,7 @@ SERIES = st.lists(st.none() | st.floats(-100, 100), min_size=4, max_size=4)
 
 @given(SERIES, SERIES)
 def test_a_point_is_there_where_both_sides_are(left: Series, right: Series) -> None:
-    found = compute(parse("a + b"), Scope({"a": left, "b": right}, (), Grid(0, 60, 4)))
+    found = compute(parse("a + b"), Scope({"a": left, "b": right}, (), PeriodGrid(0, 60, 4)))
     assert isinstance(found, list)
     for one, other, total in zip(left, right, found, strict=True):
         assert total == (None if one is None or other is None else one + other)
@@ -159,7 +159,7 @@ def test_expressions_may_refer_to_each_other_in_any_order() -> None:
         Query("all", expression="SUM(METRICS())"),
         metric("a"),
     ]
-    found = computed(queries, store, Grid(0, 60, 1))
+    found = computed(queries, store, PeriodGrid(0, 60, 1))
     assert found == {"a": [3], "e1": [4], "e2": [8], "all": [3]}
 
 
@@ -167,4 +167,4 @@ def test_expressions_may_refer_to_each_other_in_any_order() -> None:
 def test_expressions_in_a_circle_or_of_unknown_ids_are_refused(expression: str) -> None:
     queries = [metric("a"), Query("e1", expression=expression), Query("e2", expression="e1")]
     with pytest.raises(ExpressionError, match=r"each other|unknown id"):
-        computed(queries, MetricStore(), Grid(0, 60, 1))
+        computed(queries, MetricStore(), PeriodGrid(0, 60, 1))

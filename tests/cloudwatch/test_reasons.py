@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from local.cloudwatch.alarms import Alarm
+from local.cloudwatch.alarms import DeployedAlarm
 from local.cloudwatch.evaluation import Point, judge
 from local.cloudwatch.reasons import reason, reason_data
 from local.cloudwatch.store import MetricTime
@@ -13,7 +13,7 @@ from local.cloudwatch.store import MetricTime
 DAY = "(01/01/70 00:0{}:00)"
 
 
-def alarm(**more: Any) -> Alarm:
+def alarm(**more: Any) -> DeployedAlarm:
     described = {
         "AlarmName": "a",
         "StateValue": "OK",
@@ -24,10 +24,10 @@ def alarm(**more: Any) -> Alarm:
         "ComparisonOperator": "GreaterThanThreshold",
         "TreatMissingData": "missing",
     }
-    return Alarm.from_description(described | more)
+    return DeployedAlarm.from_description(described | more)
 
 
-def told(watched: Alarm, *values: float | None) -> str:
+def told(watched: DeployedAlarm, *values: float | None) -> str:
     points = [
         None if value is None else Point(60 * place, value, 5.0, 5.0)
         for place, value in enumerate(values)

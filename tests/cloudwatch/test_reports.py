@@ -6,26 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heat import Heat, IndexSettings, Key, Parameters, TableSettings
-from heat import Throughput as Limits
-from local.cloudwatch.contributors import (
-    ALL_KEYS,
-    THROTTLED_KEYS,
-    Contributors,
-    Place,
-    completed,
-)
+from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
+from dynamoheat import ProvisionedThroughput as Limits
+from local.cloudwatch.contributors import ALL_KEYS, THROTTLED_KEYS, Contributors, Place, completed
 from local.cloudwatch.errors import CloudWatchError
 from local.cloudwatch.reports import report
 from local.cloudwatch.store import MetricTime
-from local.templates import TableSettings as Stated
-from local.templates import Throughput as StatedThroughput
+from local.templates import TemplateSettings as Stated
+from local.templates import TemplateThroughput as StatedThroughput
 
 TABLE, INDEX = Place("T"), Place("T", "I")
 
 
 def heat_with_table(**settings: Any) -> Heat:
-    heat = Heat(Parameters(partition_wcu=10))
+    heat = Heat(ModelParameters(partition_wcu=10))
     indexes = (IndexSettings(name="I", key=Key("G")),)
     heat.create_table(TableSettings(name="T", key=Key("P", "S"), indexes=indexes, **settings), 0.0)
     return heat

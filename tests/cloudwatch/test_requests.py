@@ -10,7 +10,14 @@ import pytest
 
 from local.cloudwatch import data, reading
 from local.cloudwatch.errors import CloudWatchError, invalid
-from local.cloudwatch.protocols import Asked, Instant, answered, is_cloudwatch, read, refused
+from local.cloudwatch.protocols import (
+    CloudWatchRequest,
+    Instant,
+    answered,
+    is_cloudwatch,
+    read,
+    refused,
+)
 from local.cloudwatch.store import MetricStore, MetricTime
 
 NOW = 1000.0
@@ -234,9 +241,9 @@ def test_requests_for_cloudwatch_are_known_by_their_protocol() -> None:
     assert is_cloudwatch("/", QUERY_SIGNED)
     assert is_cloudwatch(CBOR_PATH, {})
     assert not is_cloudwatch("/", {"X-Amz-Target": "DynamoDB_20120810.ListTables"})
-    assert read("/", JSON_TARGET, b"{}") == Asked("ListMetrics", "json", b"{}")
+    assert read("/", JSON_TARGET, b"{}") == CloudWatchRequest("ListMetrics", "json", b"{}")
     body = b"Action=ListMetrics&Version=2010-08-01"
-    assert read("/", QUERY_SIGNED, body) == Asked("ListMetrics", "query", body)
+    assert read("/", QUERY_SIGNED, body) == CloudWatchRequest("ListMetrics", "query", body)
 
 
 def test_query_requests_nest_by_their_names() -> None:
@@ -250,7 +257,7 @@ def test_query_requests_nest_by_their_names() -> None:
         "MetricData.member.1.Values.member.9": "2",
         "MetricData.member.1.StatisticValues.Sum": "1.5",
     }
-    found = Asked("PutMetricData", "query", urlencode(fields).encode()).parameters()
+    found = CloudWatchRequest("PutMetricData", "query", urlencode(fields).encode()).parameters()
     assert found["MetricData"] == [
         {
             "MetricName": "first",
@@ -263,7 +270,7 @@ def test_query_requests_nest_by_their_names() -> None:
 
 
 def test_query_answers_are_xml() -> None:
-    asked = Asked("GetMetricStatistics", "query", b"")
+    asked = CloudWatchRequest("GetMetricStatistics", "query", b"")
     content = {"Label": "a<b", "Datapoints": [{"Timestamp": Instant(60.5), "Sum": 1.0}]}
     body = answered(asked, content).body
     space = {"c": "http://monitoring.amazonaws.com/doc/2010-08-01/"}
@@ -280,14 +287,14 @@ def test_query_answers_are_xml() -> None:
 )
 def test_malformed_bodies_are_refused(protocol: str, body: bytes) -> None:
     with pytest.raises(CloudWatchError):
-        Asked("ListMetrics", protocol, body).parameters()
+        CloudWatchRequest("ListMetrics", protocol, body).parameters()
 
 
 def test_refusals_carry_the_code_that_each_protocol_shows() -> None:
     error = invalid("No <good>.")
-    told = refused(Asked("X", "json", b""), error)
+    told = refused(CloudWatchRequest("X", "json", b""), error)
     assert told.status == 400
     assert json.loads(told.body)["__type"].endswith("#InvalidParameterValueException")
     assert told.headers["x-amzn-query-error"] == "InvalidParameterValue;Sender"
-    xml = refused(Asked("X", "query", b""), error).body.decode()
+    xml = refused(CloudWatchRequest("X", "query", b""), error).body.decode()
     assert "<Code>InvalidParameterValue</Code><Message>No &lt;good&gt;.</Message>" in xml

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.cloudwatch.samples import STATISTICS, Samples
-from local.cloudwatch.store import MINUTE, Grid, Metric, MetricStore, MetricTime
+from local.cloudwatch.store import MINUTE, Metric, MetricStore, MetricTime, PeriodGrid
 
 VALUES = st.lists(st.integers(0, 1000).map(lambda value: value / 8), min_size=2, max_size=50)
 METRIC = Metric("N", "M", frozenset({("A", "1")}))
@@ -75,7 +75,7 @@ def test_periods_lose_and_double_no_sample(
     store = MetricStore()
     for at, value in data:
         store.put(METRIC, at, Samples.of(value), resolution=resolution)
-    grid = Grid(0, period, 7200 // period)
+    grid = PeriodGrid(0, period, 7200 // period)
     found = store.values(METRIC, "Sum", grid)
     wanted = [
         sum(value for at, value in data if start <= at < start + period) for start in grid.starts
@@ -87,7 +87,7 @@ def test_seconds_are_told_apart_only_at_high_resolution() -> None:
     store = MetricStore()
     store.put(METRIC, 75, Samples.of(1), resolution=1)
     store.put(Metric("N", "coarse"), 75, Samples.of(1))
-    grid = Grid(60, 10, 6)
+    grid = PeriodGrid(60, 10, 6)
     assert store.values(METRIC, "Sum", grid) == [None, 1, None, None, None, None]
     assert store.values(Metric("N", "coarse"), "Sum", grid) == [1, *[None] * 5]
 
@@ -95,7 +95,7 @@ def test_seconds_are_told_apart_only_at_high_resolution() -> None:
 def test_another_set_of_dimensions_is_another_metric() -> None:
     store = MetricStore()
     store.put(METRIC, 0, Samples.of(1))
-    grid = Grid(0, 60, 1)
+    grid = PeriodGrid(0, 60, 1)
     others = [frozenset({("A", "2")}), frozenset(), METRIC.dimensions | {("B", "1")}]
     assert [store.values(Metric("N", "M", each), "Sum", grid) for each in others] == [[None]] * 3
 
@@ -104,7 +104,7 @@ def test_units_are_read_apart_or_together() -> None:
     store = MetricStore()
     store.put(METRIC, 0, Samples.of(1), unit="Count")
     store.put(METRIC, 0, Samples.of(2), unit="Bytes")
-    grid = Grid(0, 60, 1)
+    grid = PeriodGrid(0, 60, 1)
     assert store.values(METRIC, "Sum", grid) == [3]
     assert store.values(METRIC, "Sum", grid, "Bytes") == [2]
 
@@ -113,7 +113,7 @@ def test_the_oldest_minutes_give_way() -> None:
     store = MetricStore()
     for minute in range(10_001):
         store.put(METRIC, minute * MINUTE, Samples.of(1))
-    assert store.values(METRIC, "Sum", Grid(0, MINUTE, 2)) == [None, 1]
+    assert store.values(METRIC, "Sum", PeriodGrid(0, MINUTE, 2)) == [None, 1]
 
 
 @given(st.floats(0.5, 600), st.integers(0, 2**33))

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from heat import Heat, IndexSettings, Key, Parameters, TableSettings
-from heat import Throughput as Limits
-from local.cloudwatch.store import Grid, Metric, MetricStore, MetricTime
-from local.cloudwatch.throughput import NAMESPACE, Throughput
+from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
+from dynamoheat import ProvisionedThroughput as Limits
+from local.cloudwatch.store import Metric, MetricStore, MetricTime, PeriodGrid
+from local.cloudwatch.throughput import NAMESPACE, ThroughputMetrics
 
 TABLE = {"TableName": "T"}
 INDEX = {**TABLE, "GlobalSecondaryIndexName": "I"}
@@ -19,14 +19,14 @@ class Scene:
     """A table with an index whose partitions take ten writes a second, from the epoch on."""
 
     def __init__(self, *, scale: float = 1.0, **settings: Any) -> None:
-        limits = Parameters(partition_wcu=10, time_scale=scale)
+        limits = ModelParameters(partition_wcu=10, time_scale=scale)
         self.heat = Heat(limits)
         self.heat.create_table(
             TableSettings(name="T", key=Key("P"), indexes=INDEXES, **settings), 0.0
         )
         self.store = MetricStore()
         self.time = MetricTime(scale)
-        self.throughput = Throughput(self.heat, self.store, self.time)
+        self.throughput = ThroughputMetrics(self.heat, self.store, self.time)
 
     def put(self, count: int, now: float, group: str | None = None) -> list[str]:
         """Put items one by one, alike or each under a key of its own; return what refused them."""
@@ -42,7 +42,7 @@ class Scene:
         self, name: str, dimensions: dict[str, str], minute: int = 0, statistic: str = "Sum"
     ) -> float | None:
         metric = Metric(NAMESPACE, name, frozenset(dimensions.items()))
-        return self.store.values(metric, statistic, Grid(60 * minute, 60, 1))[0]
+        return self.store.values(metric, statistic, PeriodGrid(60 * minute, 60, 1))[0]
 
     def names(self) -> Iterable[str]:
         return {metric.name for metric in self.store.metrics()}

@@ -8,7 +8,7 @@ import pytest
 
 from local.cloudwatch.samples import Samples
 from local.cloudwatch.store import Metric, MetricStore, MetricTime
-from local.cloudwatch.watch import Watch
+from local.cloudwatch.watch import AlarmWatch
 
 METRIC = Metric("N", "M", frozenset({("T", "a")}))
 
@@ -37,7 +37,7 @@ class Alarms:
         self.set: list[tuple[str, str]] = []
         self.reasons: list[str] = []
         self.store = MetricStore()
-        self.watch = Watch(self.store, MetricTime(scale), self.ask)
+        self.watch = AlarmWatch(self.store, MetricTime(scale), self.ask)
 
     async def ask(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if operation == "SetAlarmState":

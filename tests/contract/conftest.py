@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from local.engine import Engine
+from local.engine import EngineProcess
 from spillway import EventStore, Settings
-from spillway.storage.boto import call_through
-from spillway.storage.port import Call
+from spillway.dynamodb.boto import call_through
+from spillway.dynamodb.port import Call
 from tests.support.clients import client_with
 from tests.support.engine_tables import create_tables
 from tests.support.fakes import FakeClock, fake_runtime, undated
@@ -46,7 +46,7 @@ def _in_memory() -> Tables:
 
 
 @pytest.fixture(scope="session")
-def client(engine: Engine) -> Iterator[Any]:
+def client(engine: EngineProcess) -> Iterator[Any]:
     made = client_with(engine.url)
     yield made
     made.close()

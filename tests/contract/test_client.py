@@ -16,7 +16,7 @@ import trustme
 from botocore.exceptions import ClientError
 
 from spillway import EventStore, OutcomeUnknownError, UnreachableError
-from spillway.storage.boto import call_through
+from spillway.dynamodb.boto import call_through
 from tests.support.clients import client_with, credentials, refreshing_credentials
 from tests.support.loopback import (
     GARBLE,

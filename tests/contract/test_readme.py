@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from local.__main__ import _parser
-from local.engine import Engine
+from local.engine import EngineProcess
 from local.state import DEFAULT_FOLDER, ROOT, State
 from spillway import keys
 from tests.support.clients import client_with
@@ -64,7 +64,7 @@ def _tables(client: "DynamoDBClient") -> dict[str, str]:
 
 @pytest.mark.engine
 def test_the_examples_show_the_event_that_they_write(
-    engine: Engine,
+    engine: EngineProcess,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

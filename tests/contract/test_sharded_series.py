@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from spillway import Settings
-from spillway.layouts.listing import ShardedSeries
+from spillway.dynamodb.boto import call_through
+from spillway.dynamodb.port import Call
+from spillway.layouts.repository import ShardedSeries
 from spillway.layouts.source import LayoutSource
-from spillway.storage.boto import call_through
-from spillway.storage.port import Call
 from tests.contract.conftest import Tables
 from tests.support.engine_tables import create_tables
 from tests.support.fakes import FakeClock, fake_runtime

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from spillway import Event, InvalidInputError, Mode, RefusedError, Settings
+from spillway import Event, InvalidInputError, RefusedError, Settings, ShardingMode
+from spillway.dynamodb.port import ConditionFailedError
 from spillway.event import MAX_ITEM_BYTES
-from spillway.layouts.store import LayoutStore
-from spillway.storage.port import ConditionFailedError
-from spillway.writing.preparation import Admission
+from spillway.layouts.repository import LayoutRepository
+from spillway.writing.preparation import EventValidator
 from tests.contract.conftest import Tables
 from tests.support.fakes import NOON
 from tests.support.stores import DAY, HOUR, event_at, events_every, read_all
@@ -135,7 +135,7 @@ def test_payloads_come_back_exactly(tables: Tables) -> None:
 
 def _largest(series: str) -> Event:
     """Return the event with the largest payload that the library takes."""
-    admission = Admission(Settings(retention=90 * DAY), NOON.timestamp())
+    admission = EventValidator(Settings(retention=90 * DAY), NOON.timestamp())
     low, high = MAX_ITEM_BYTES - 4_000, MAX_ITEM_BYTES
     while high - low > 1:
         middle = (low + high) // 2
@@ -178,7 +178,7 @@ def test_expired_events_are_not_returned_though_they_are_there(tables: Tables) -
 
 
 def test_random_mode_is_read_whole(tables: Tables) -> None:
-    store = tables.store(Settings(mode=Mode.RANDOM, shards=3))
+    store = tables.store(Settings(mode=ShardingMode.RANDOM, shards=3))
     events = events_every(HOUR, 40)
     store.write(events)
     assert list(read_all(store, "ORD", START, END, limit=7)) == events
@@ -187,7 +187,7 @@ def test_random_mode_is_read_whole(tables: Tables) -> None:
 def test_a_layout_is_created_once_and_seen_by_all(tables: Tables) -> None:
     tables.store(Settings(shards=4)).write([event_at()])
     tables.store(Settings(shards=64)).write([event_at(event_id="2")])
-    found = LayoutStore(tables.call, tables.layouts, Settings(), tables.clock.now).read("ORD")
+    found = LayoutRepository(tables.call, tables.layouts, Settings(), tables.clock.now).read("ORD")
     assert found is not None
     assert found.layout.current.shards == 4
     assert len(tables.store().read("ORD", START, END).events) == 2

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import boto3
 import pytest
 
-from local.engine import Engine
-from spillway.storage.boto import call_through
-from spillway.storage.port import Call
+from local.engine import EngineProcess
+from spillway.dynamodb.boto import call_through
+from spillway.dynamodb.port import Call
 from tests.dax.world import World, make_tables, world_on
 from tests.support.fakes import undated
 
 
 @pytest.fixture(scope="session")
-def tables(engine: Engine) -> Iterator[Call]:
+def tables(engine: EngineProcess) -> Iterator[Call]:
     """The port on an engine that has the tables."""
     client = boto3.client("dynamodb", **engine.client_settings())
     make_tables(client)

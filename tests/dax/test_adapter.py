@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway import DaxCall, OutcomeUnknownError, RefusedError, UnreachableError, keys
-from spillway.storage.port import Call, Item
+from spillway.dynamodb.port import Call, Item
 from tests.dax.world import EVENTS, LAYOUTS, World, dax_session, world_on
 from tests.support.strategies import event_ids, series_names, sharding_keys, stored_times
 

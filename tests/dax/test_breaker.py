@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway import OutcomeUnknownError, RefusedError, ThrottledError, UnreachableError
-from spillway.storage.fallback import Breaker, Fallback
+from spillway.dynamodb.fallback import Breaker, Fallback
 from tests.support.fakes import FakeClock
 
 Response = dict[str, Any]
@@ -31,7 +31,7 @@ class Way:
 
 def _fallback(clock: FakeClock) -> tuple[Fallback, Way, Way]:
     first, second = Way("first"), Way("second")
-    breaker = Breaker(clock.now, most_failures=MOST, pause=PAUSE)
+    breaker = Breaker(clock.now, max_failures=MOST, pause=PAUSE)
     return Fallback(first, second, breaker), first, second
 
 
@@ -112,7 +112,7 @@ def test_one_attempt_ends_the_pause_or_begins_another() -> None:
 
 def test_the_attempt_after_a_pause_is_made_by_one_thread() -> None:
     clock = FakeClock()
-    breaker = Breaker(clock.now, most_failures=MOST, pause=PAUSE)
+    breaker = Breaker(clock.now, max_failures=MOST, pause=PAUSE)
     for _ in range(MOST):
         breaker.failed()
     clock.sleep(PAUSE)
@@ -123,7 +123,7 @@ def test_the_attempt_after_a_pause_is_made_by_one_thread() -> None:
 
 def test_a_pause_begins_when_the_attempt_has_failed() -> None:
     clock = FakeClock()
-    breaker = Breaker(clock.now, most_failures=MOST, pause=PAUSE)
+    breaker = Breaker(clock.now, max_failures=MOST, pause=PAUSE)
     for _ in range(MOST):
         breaker.failed()
     clock.sleep(PAUSE)
@@ -138,7 +138,7 @@ def test_a_pause_begins_when_the_attempt_has_failed() -> None:
 
 def test_no_failure_is_lost_among_threads() -> None:
     call, first, _ = _fallback(FakeClock())
-    call = Fallback(first, Way("second"), Breaker(FakeClock().now, most_failures=10**9))
+    call = Fallback(first, Way("second"), Breaker(FakeClock().now, max_failures=10**9))
     first.failure = OSError()
     threads = [threading.Thread(target=_answers, args=(call, 500)) for _ in range(8)]
     for thread in threads:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lambdas.environment import open_store, read_environment
-from local.engine import Engine
+from local.engine import EngineProcess
 from spillway import Event, EventStore
 from tests.api.conftest import ENVIRONMENT
 from tests.dax.world import EVENTS, LAYOUTS, World
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.engine
 
 
 @pytest.fixture
-def store(world: World, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> EventStore:
+def store(world: World, engine: EngineProcess, monkeypatch: pytest.MonkeyPatch) -> EventStore:
     variables = {
         "AWS_DEFAULT_REGION": "eu-central-1",
         "AWS_ACCESS_KEY_ID": "AKIATEST",

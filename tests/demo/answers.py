@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from local.demo.client import Client, Event
+from local.demo.client import Client, ClientEvent
 from local.demo.retries import Retries
 from local.demo.transport import Answer
 
@@ -50,7 +50,7 @@ def client_of(played: Played, *, patience: float = 60.0, random: float = 0.0) ->
     return Client(played.send, retries)
 
 
-def event(event_id: str, minute: int = 0) -> Event:
+def event(event_id: str, minute: int = 0) -> ClientEvent:
     return {
         "series": "ORD",
         "time": f"2001-01-01T00:{minute:02}:00.000000Z",

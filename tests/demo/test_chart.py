@@ -4,19 +4,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.demo.chart import chart
-from local.demo.watch import Counts, Sample
+from local.demo.watch import LoadSample, MetricCounts
 
 SERIES = ("ORD", "DFW", "ATL")
 
 
 def sample(
-    at: float, written: float, throttled: int, counts: Sequence[Counts] = (Counts(1, 1),) * 3
-) -> Sample:
-    return Sample(at, written, throttled, dict(zip(SERIES, counts, strict=True)))
+    at: float,
+    written: float,
+    throttled: int,
+    counts: Sequence[MetricCounts] = (MetricCounts(1, 1),) * 3,
+) -> LoadSample:
+    return LoadSample(at, written, throttled, dict(zip(SERIES, counts, strict=True)))
 
 
 def test_rates_are_what_came_between_two_looks_on_one_scale() -> None:
-    grown = (Counts(0, 0), Counts(8, 2), Counts(256, 128))
+    grown = (MetricCounts(0, 0), MetricCounts(8, 2), MetricCounts(256, 128))
     lines = chart([sample(0, 100, 7), sample(2, 300, 7), sample(4, 350, 407, grown)])
     assert [line.split() for line in lines[-2:]] == [
         ["2", "100", "#" * 10, "0", "1", "(1)", "1", "(1)", "1", "(1)"],
@@ -50,7 +53,7 @@ def test_any_load_fits_a_screen_of_100_columns(given_steps: list[tuple[float, in
         last = samples[-1]
         samples.append(
             sample(last.at + seconds, last.written + written, last.throttled + throttled,
-                   (Counts(256, 256),) * 3)
+                   (MetricCounts(256, 256),) * 3)
         )  # fmt: skip
     lines = chart(samples)
     assert 3 <= len(lines) <= 42

@@ -2,18 +2,18 @@ import asyncio
 
 import pytest
 
-from local.demo.client import Client, Event, Refusal
+from local.demo.client import Client, ClientEvent, ClientRefusal
 from local.demo.transport import Answer, ApiError
 from tests.demo.answers import Played, accept, client_of, event, reject
 
 A, B, C = event("a", 0), event("b", 1), event("c", 2)
 
 
-def write(client: Client, *events: Event) -> list[Refusal]:
+def write(client: Client, *events: ClientEvent) -> list[ClientRefusal]:
     return asyncio.run(client.write(events))
 
 
-async def _pages(client: Client, **query: str) -> list[list[Event]]:
+async def _pages(client: Client, **query: str) -> list[list[ClientEvent]]:
     return [page async for page in client.pages("ORD", **query)]  # type: ignore[arg-type]  # text for a literal
 
 
@@ -53,7 +53,7 @@ def test_a_request_whose_outcome_is_unknown_is_sent_again_whole(lost: Answer) ->
     assert played.sent_ids == [["a", "b"], ["a", "b"]]
 
 
-def test_the_pause_is_at_least_what_the_api_asks_for() -> None:
+def test_the_pause_is_at_min_what_the_api_asks_for() -> None:
     throttled = reject(429, [(0, "throttled", True)], retry_after=2)
     played = Played([throttled, throttled, accept(1)])
     assert write(client_of(played, random=0.5), A) == []

@@ -20,7 +20,7 @@ from local.demo.pace import Pace
 from local.demo.retries import Retries
 from local.demo.transport import Answer
 from local.demo.verify import MismatchError
-from local.demo.watch import Counts, Watch
+from local.demo.watch import LoadWatch, MetricCounts
 
 FLIGHTS = 3_000
 SIZE = Size(flights=40, request_events=20, at_once=2, events_a_second=1_000.0)
@@ -179,7 +179,7 @@ def test_the_small_partitions_are_limits_that_a_cloud_understands() -> None:
     assert SMALL.to_parameters().partition_wcu == 50
 
 
-def watch(service: Service, **changes: Any) -> Watch:
+def watch(service: Service, **changes: Any) -> LoadWatch:
     given: dict[str, Any] = {
         "endpoint": service.send,
         "client": client_of(service),
@@ -188,7 +188,7 @@ def watch(service: Service, **changes: Any) -> Watch:
         "clock": lambda: service.now,
         "period": 0.0,
     }
-    return Watch(**(given | changes))
+    return LoadWatch(**(given | changes))
 
 
 def test_a_watch_sees_layouts_and_counters_before_and_after_the_work() -> None:
@@ -208,7 +208,10 @@ def test_a_watch_sees_layouts_and_counters_before_and_after_the_work() -> None:
         30,
         5,
     )  # reads that throttle don't count
-    assert (first.layouts, last.layouts) == ({"ORD": Counts(0, 0)}, {"ORD": Counts(8, 1)})
+    assert (first.layouts, last.layouts) == (
+        {"ORD": MetricCounts(0, 0)},
+        {"ORD": MetricCounts(8, 1)},
+    )
 
 
 def test_a_table_that_nobody_has_used_has_neither_writes_nor_throttles() -> None:

@@ -8,7 +8,7 @@ from local.demo.display import Display
 from local.demo.figures import Timings, percentile
 
 
-def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed() -> None:
+def test_a_percentile_is_the_min_value_that_so_many_do_not_exceed() -> None:
     values = [float(n) for n in range(100, 0, -1)]
     assert [percentile(values, p) for p in (1, 50, 99, 100)] == [1, 50, 99, 100]
     assert percentile([7.0], 50) == 7

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.demo.client import Event
+from local.demo.client import ClientEvent
 from local.demo.flights import FLIGHTS_FILE, read_flights
 from local.demo.load import load
 from local.demo.transport import Answer
@@ -15,14 +15,14 @@ from tests.demo.answers import Played, accept, client_of, event, reject
 EXPECTED = [event(f"{number:02}", number) for number in range(6)]
 
 
-async def _paged(events: list[Event], sizes: list[int]) -> AsyncIterator[list[Event]]:
+async def _paged(events: list[ClientEvent], sizes: list[int]) -> AsyncIterator[list[ClientEvent]]:
     start = 0
     for size in [*sizes, len(events)]:
         yield events[start : start + size]
         start += size
 
 
-def read(found: list[Event], sizes: list[int]) -> int:
+def read(found: list[ClientEvent], sizes: list[int]) -> int:
     told: list[int] = []
     count = asyncio.run(compare("ORD", EXPECTED, _paged(found, sizes), told.append))
     assert sum(told) == count
@@ -40,7 +40,9 @@ def test_the_same_events_compare_equal_however_they_are_paged(sizes: list[int]) 
     ),
     sizes=st.lists(st.integers(0, 4), max_size=4),
 )
-def test_events_that_differ_in_any_way_are_a_mismatch(found: list[Event], sizes: list[int]) -> None:
+def test_events_that_differ_in_any_way_are_a_mismatch(
+    found: list[ClientEvent], sizes: list[int]
+) -> None:
     with pytest.raises(MismatchError) as raised:
         read(found, sizes)
     at = raised.value.position
@@ -51,7 +53,7 @@ def test_events_that_differ_in_any_way_are_a_mismatch(found: list[Event], sizes:
 
 
 def test_a_mismatch_says_which_series_what_was_expected_and_what_was_found() -> None:
-    changed: Event = {**EXPECTED[2], "payload": {"delay": 99}}
+    changed: ClientEvent = {**EXPECTED[2], "payload": {"delay": 99}}
     with pytest.raises(MismatchError) as raised:
         read([*EXPECTED[:2], changed, *EXPECTED[3:]], [])
     text = str(raised.value)

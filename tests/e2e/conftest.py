@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 
-from heat.serve.options import HeatOptions
+from dynamoheat.serve.options import HeatOptions
 from local.cloud import Cloud, running
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from botocore.config import Config
 from local.cloud import Cloud
 from spillway import Event, EventStore, Runtime, Settings
 from spillway.layouts.model import Layout
-from spillway.scaling.growth import Growth
+from spillway.settings import Growth
 from tests.e2e.calls import request
 
 if TYPE_CHECKING:

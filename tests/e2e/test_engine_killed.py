@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from local.cloud import Cloud
-from local.demo.client import Client, Event
+from local.demo.client import Client, ClientEvent
 from local.demo.flights import FLIGHTS_FILE, event_batches
 from local.demo.workers import share
 from tests.e2e.calls import with_client
@@ -18,7 +18,7 @@ COUNT = 6_000
 KILLS_AFTER = (1_000, 2_500, 4_000)  # events accepted
 
 
-def renamed(batch: list[Event]) -> list[Event]:
+def renamed(batch: list[ClientEvent]) -> list[ClientEvent]:
     return [{**event, "series": f"killed-{event['series']}"} for event in batch]
 
 
@@ -28,7 +28,7 @@ class Load:
     def __init__(self, cloud: Cloud, client: Client) -> None:
         self.cloud = cloud
         self.client = client
-        self.accepted: list[Event] = []
+        self.accepted: list[ClientEvent] = []
         self.killed: list[int] = []
 
     async def run(self) -> None:
@@ -37,7 +37,7 @@ class Load:
         await share(batches, self.write, workers=2)
         killer.cancel()
 
-    async def write(self, batch: list[Event]) -> None:
+    async def write(self, batch: list[ClientEvent]) -> None:
         refused = await self.client.write(batch)
         lost = [each.event["id"] for each in refused]
         self.accepted += [event for event in batch if event["id"] not in lost]
@@ -50,8 +50,8 @@ class Load:
             self.killed.append(self.cloud.engine_pid)
             os.kill(self.killed[-1], signal.SIGKILL)
 
-    async def found(self) -> list[Event]:
-        events: list[Event] = []
+    async def found(self) -> list[ClientEvent]:
+        events: list[ClientEvent] = []
 
         async def read(series: str) -> None:
             async for page in self.client.pages(series):
@@ -62,7 +62,7 @@ class Load:
 
 
 def test_every_accepted_event_is_there_once_after_the_engine_was_killed(cloud: Cloud) -> None:
-    async def load_and_read(client: Client) -> tuple[Load, list[Event]]:
+    async def load_and_read(client: Client) -> tuple[Load, list[ClientEvent]]:
         load = Load(cloud, client)
         await load.run()
         return load, await load.found()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from local.demo.client import Client, Event, Order, Source
+from local.demo.client import Client, ClientEvent, Order, Source
 from local.demo.flights import FLIGHTS_FILE, event_batches, read_flights
 from local.demo.load import load
 from local.demo.verify import compare
@@ -25,13 +25,13 @@ ALL = "all-airports"  # one more series that holds every flight: several pages o
 
 
 class Stored(NamedTuple):
-    sequences: dict[str, list[Event]]
+    sequences: dict[str, list[ClientEvent]]
     within: tuple[str, str]
     after_first_load: Counter[str]
     after_second_load: Counter[str]
 
 
-def batches(size: int) -> Iterator[list[Event]]:
+def batches(size: int) -> Iterator[list[ClientEvent]]:
     for batch in event_batches(FLIGHTS_FILE, COUNT, size // 2):
         yield batch + [{**event, "series": ALL} for event in batch]
 
@@ -89,7 +89,9 @@ class Reading(NamedTuple):
     read: Source
 
 
-async def bounded(pages: AsyncIterable[list[Event]], limit: int) -> AsyncIterator[list[Event]]:
+async def bounded(
+    pages: AsyncIterable[list[ClientEvent]], limit: int
+) -> AsyncIterator[list[ClientEvent]]:
     async for page in pages:
         assert len(page) <= limit
         yield page

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from rich.console import Console
 
-from heat.serve.options import HeatOptions
+from dynamoheat.serve.options import HeatOptions
 from local.cloud import Cloud, running
 from local.demo.display import Display
 from local.demo.flights import FLIGHTS_FILE, Flights, read_flights

@@ -13,11 +13,11 @@ from typing import Final
 
 import pytest
 
-from heat.serve.options import HeatOptions
+from dynamoheat.serve.options import HeatOptions
 from local.cloud import running
+from tests.control.messages import message
+from tests.control.world import alarm
 from tests.e2e.load import Deployed, Watch, until
-from tests.scaler.messages import message
-from tests.scaler.world import alarm
 
 pytestmark = [pytest.mark.cloud, pytest.mark.xdist_group("deployed")]
 

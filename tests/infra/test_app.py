@@ -6,7 +6,7 @@ import pytest
 from aws_cdk import App
 
 import app
-from stacks.bundle import BundleError, Target
+from stacks.bundle import BundleError, BundleTarget
 from stacks.config import STAGES
 
 
@@ -14,10 +14,10 @@ class Asked:
     """Stands for bundling: keeps what was asked for, and ends the application there."""
 
     def __init__(self) -> None:
-        self.target: Target | None = None
+        self.target: BundleTarget | None = None
         self.with_dax: bool | None = None
 
-    def __call__(self, _: Any, *, target: Target, with_dax: bool) -> Any:
+    def __call__(self, _: Any, *, target: BundleTarget, with_dax: bool) -> Any:
         self.target, self.with_dax = target, with_dax
         raise BundleError("enough")
 

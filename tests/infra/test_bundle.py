@@ -12,10 +12,10 @@ from types import CodeType
 
 import pytest
 
-from stacks.bundle import BundleError, Target, build_bundle
+from stacks.bundle import BundleError, BundleTarget, build_bundle
 from stacks.pruning import SERVICES, prune
 
-HERE = Target.this_machine()
+HERE = BundleTarget.this_machine()
 DISTRIBUTIONS = ("boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3")
 
 
@@ -94,7 +94,7 @@ def test_the_same_tree_elsewhere_is_the_same_bundle(root: Path, tmp_path: Path) 
 
 
 def test_each_target_has_a_bundle_of_its_own(root: Path) -> None:
-    arm = Target.aws(python=HERE.python, architecture="arm64")
+    arm = BundleTarget.aws(python=HERE.python, architecture="arm64")
     assert build_bundle(root, arm).digest != build_bundle(root, HERE).digest
 
 
@@ -111,7 +111,7 @@ def test_bytecode_depends_on_no_file_time_and_names_no_path_of_this_machine(root
 def test_without_the_runtimes_python_a_bundle_goes_without_bytecode_and_says_so(
     root: Path,
 ) -> None:
-    bundle = build_bundle(root, Target(python="3.99", platform="aarch64-manylinux_2_28"))
+    bundle = build_bundle(root, BundleTarget(python="3.99", platform="aarch64-manylinux_2_28"))
     assert not [path for path in _files(bundle.path) if path.suffix == ".pyc"]
     (note,) = bundle.notes
     assert "3.99" in note

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.templates import Throughput, table_settings
+from local.templates import TemplateThroughput, table_settings
 from spillway import keys
 from stacks.config import STAGES
 from stacks.settings import Capacity, OnDemand, Provisioned, ScaledUnits, Units
@@ -86,8 +86,8 @@ def test_the_local_cloud_reads_an_auto_scaled_tables_capacity(scaled: Resource) 
     settings = table_settings(scaled, "us-east-1")
     assert settings is not None
     assert settings.on_demand is False
-    assert settings.table == Throughput(read=5, write=100, insights="THROTTLED_KEYS")
-    assert settings.indexes[keys.INDEX_NAME] == Throughput(
+    assert settings.table == TemplateThroughput(read=5, write=100, insights="THROTTLED_KEYS")
+    assert settings.indexes[keys.INDEX_NAME] == TemplateThroughput(
         read=50, write=1_000, insights="THROTTLED_KEYS"
     )
 

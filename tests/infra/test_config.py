@@ -5,15 +5,7 @@ from typing import Any
 
 import pytest
 
-from stacks.config import (
-    ALARMS,
-    EVENTS,
-    FUNCTIONS,
-    GROWTH,
-    STAGES,
-    UnknownStageError,
-    stage_named,
-)
+from stacks.config import ALARMS, EVENTS, FUNCTIONS, GROWTH, STAGES, UnknownStageError, stage_named
 from stacks.settings import ScaledUnits
 
 UNITS = ScaledUnits(minimum=5, maximum=50)
@@ -64,7 +56,7 @@ def test_settings_that_could_not_work_are_refused(setting: dict[str, Any]) -> No
         (EVENTS, {"index_shards": 12}),
         (EVENTS, {"mode": "random", "shards": 0}),
         (GROWTH, {"shrink_window_hours": 49}),
-        (GROWTH, {"most_shards": 257}),
+        (GROWTH, {"max_shards": 257}),
         (ALARMS.hot, {"period": 10}),
         (ALARMS.hot, {"datapoints": 2}),
         (UNITS, {"minimum": 0}),

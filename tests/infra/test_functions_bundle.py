@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cold.calls import ENVIRONMENT
-from stacks.bundle import WITH_DAX, WITHOUT_DAX, Target, build_bundle
+from stacks.bundle import WITH_DAX, WITHOUT_DAX, BundleTarget, build_bundle
 from stacks.lazy_packages import PACKAGES
 from tests.infra.synthesis import ROOT
 
@@ -39,7 +39,7 @@ print(gc.isenabled(), gc.get_freeze_count() > 10_000, *sorted(set(sys.modules) &
 
 @pytest.fixture(scope="module", params=[WITHOUT_DAX, WITH_DAX])
 def bundle(request: pytest.FixtureRequest) -> Path:
-    return build_bundle(ROOT, Target.this_machine(), requirements=request.param).path
+    return build_bundle(ROOT, BundleTarget.this_machine(), requirements=request.param).path
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -85,7 +85,8 @@ def test_every_module_has_bytecode(bundle: Path) -> None:
 def test_the_dax_client_is_in_the_bundle_of_stages_with_dax_only() -> None:
     holds = {
         requirements: (
-            build_bundle(ROOT, Target.this_machine(), requirements=requirements).path / "amazondax"
+            build_bundle(ROOT, BundleTarget.this_machine(), requirements=requirements).path
+            / "amazondax"
         ).is_dir()
         for requirements in (WITHOUT_DAX, WITH_DAX)
     }

@@ -37,10 +37,10 @@ CHANGES: dict[str, tuple[str, Callable[[Stage], Any], Any]] = {
         lambda stage: stage.capacity,
         OnDemand(maximum=Units(write=30)),
     ),
-    "most_warm_write_units": ("9", lambda stage: stage.growth.most_warm_write_units, 9),
-    "most_provisioned_write_units": (
+    "max_warm_write_units": ("9", lambda stage: stage.growth.max_warm_write_units, 9),
+    "max_provisioned_write_units": (
         "8",
-        lambda stage: stage.growth.most_provisioned_write_units,
+        lambda stage: stage.growth.max_provisioned_write_units,
         8,
     ),
 }

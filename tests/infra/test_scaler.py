@@ -70,7 +70,7 @@ def test_no_role_of_any_stage_may_change_a_table(synthesis: Synthesis, function:
     assert bounds == ["0", "0"]
 
 
-@pytest.mark.parametrize("bound", ["most_warm_write_units", "most_provisioned_write_units"])
+@pytest.mark.parametrize("bound", ["max_warm_write_units", "max_provisioned_write_units"])
 def test_with_a_bound_the_scaler_alone_may_change_the_table_of_events(
     tmp_path: Path, bound: str
 ) -> None:
@@ -94,7 +94,7 @@ def test_the_scaler_is_told_how_to_find_its_alarms_and_what_it_may_do(
         for name in (
             "SPILLWAY_DRY_RUN",
             "SPILLWAY_SHRINK_WINDOW_HOURS",
-            "SPILLWAY_MOST_SHARDS",
+            "SPILLWAY_MAX_SHARDS",
             "SPILLWAY_COOLDOWN_SECONDS",
         )
     }

@@ -1,10 +1,10 @@
 """What the scaler may do against what it does: its own code over tables in memory, in every kind of work that it has."""
 
+from spillway.control.monitoring import Signal, SignalKind
 from spillway.keys import INDEX_NAME, LAYOUT_INDEX_NAME
-from spillway.scaler.signals import Kind, Signal
-from spillway.scaling.observation import Target
+from spillway.scaling.policy import ThrottleTarget
 from stacks.access import ACCESS, RAISES_CAPACITY
-from tests.scaler.world import World, alarm
+from tests.control.world import World, alarm
 from tests.support.memory_table import EVENTS, LAYOUTS, USAGE
 
 HOUR = 3_600.0
@@ -23,8 +23,8 @@ def _worked(**bounds: int) -> World:
     world.writes("DFW", 3_000)
     world.writes("full", 1_500)
     scaler = world.shrinking(**bounds)
-    for target in Target:
-        for kind in Kind:
+    for target in ThrottleTarget:
+        for kind in SignalKind:
             scaler.on_alarm(Signal(kind, target, "why"))
     world.watched.alarms = [alarm(), alarm(index=True)]
     for _ in range(3):

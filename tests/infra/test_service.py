@@ -53,7 +53,7 @@ LOG_DAYS = {"local": 1, "dev": 7, "prod": 90}
 
 TOLD_GROWTH = {
     "SPILLWAY_GROW": "true",
-    "SPILLWAY_MOST_SHARDS": "256",
+    "SPILLWAY_MAX_SHARDS": "256",
     "SPILLWAY_COOLDOWN_SECONDS": "1",
 }
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from heat import Heat, IndexSettings, Key, Parameters, TableSettings
-from heat.reasons import Reason
+from dynamoheat import Heat, IndexSettings, Key, ModelParameters, TableSettings
+from dynamoheat.reasons import ThrottleReason
 from local.cloudwatch.store import MetricStore, MetricTime
-from local.cloudwatch.throughput import Throughput
+from local.cloudwatch.throughput import ThroughputMetrics
 from tests.infra.synthesis import Synthesis, of_type, tables, written
 
 API = (("ApiId", "<AWS::ApiGatewayV2::Api>"),)
@@ -105,7 +105,7 @@ DOCUMENTED = {
 
 def published(synthesis: Synthesis) -> set[tuple[str, str, Dimensions]]:
     """Let the local cloud publish the metrics of the template's tables, with throttles of every reason."""
-    heat, store, time = Heat(Parameters()), MetricStore(), MetricTime()
+    heat, store, time = Heat(ModelParameters()), MetricStore(), MetricTime()
     for name, table in tables(synthesis).items():
         indexes = [
             IndexSettings(name=index["IndexName"], key=Key("any"))
@@ -115,9 +115,9 @@ def published(synthesis: Synthesis) -> set[tuple[str, str, Dimensions]]:
         heat.create_table(settings, 0.0)
         for resource in heat.tables[settings.name].resources():
             side = "Table" if resource.index is None else "Index"
-            for reason in (each for each in Reason if each.startswith(side)):
+            for reason in (each for each in ThrottleReason if each.startswith(side)):
                 resource.meter.slot.throttled[reason] += 1
-    Throughput(heat, store, time).collect(120.0)
+    ThroughputMetrics(heat, store, time).collect(120.0)
     return {
         (metric.namespace, metric.name, tuple(sorted(metric.dimensions)))
         for metric in store.metrics()

@@ -1,7 +1,7 @@
 from typing import Any
 
 from local.definitions import definition, index_changes
-from local.templates import TableSettings, Throughput
+from local.templates import TemplateSettings, TemplateThroughput
 
 
 def index(name: str, key: str = "G", **more: Any) -> dict[str, Any]:
@@ -27,8 +27,10 @@ def actions(wanted: dict[str, Any], present: dict[str, Any]) -> list[dict[str, A
 
 
 def test_capacity_is_the_templates_where_it_states_one() -> None:
-    settings = TableSettings(
-        on_demand=False, table=Throughput(write=7), indexes={"I": Throughput(read=8, write=9)}
+    settings = TemplateSettings(
+        on_demand=False,
+        table=TemplateThroughput(write=7),
+        indexes={"I": TemplateThroughput(read=8, write=9)},
     )
     request = definition(described(index("I")), settings).request
     assert request["BillingMode"] == "PROVISIONED"

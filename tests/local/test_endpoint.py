@@ -17,7 +17,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from local.calls import Call, Forward, Reply, refusal
+from local.calls import EndpointCall, Forward, Reply, refusal
 from local.clients import client_settings
 from local.cloud import Cloud
 from local.dynamodb import DynamoDB
@@ -140,17 +140,19 @@ def test_a_large_page_of_a_query_arrives_whole(dynamodb: "DynamoDBClient") -> No
 def test_who_admits_may_answer_instead_of_the_engine() -> None:
     seen: list[str] = []
 
-    async def engine(call: Call) -> Reply:
+    async def engine(call: EndpointCall) -> Reply:
         seen.append(call.operation)
         return Reply(200, b"{}")
 
-    async def reads_only(call: Call, forward: Forward) -> Reply:
+    async def reads_only(call: EndpointCall, forward: Forward) -> Reply:
         if call.operation == "PutItem":
             return refusal(400, "ProvisionedThroughputExceededException", "slow down")
         return await forward(call)
 
     front = DynamoDB(engine=engine, declared=engine, mirror=None, admit=reads_only)  # type: ignore[arg-type]
-    replies = [asyncio.run(front.answer(Call(name, b"{}", {}))) for name in ("PutItem", "GetItem")]
+    replies = [
+        asyncio.run(front.answer(EndpointCall(name, b"{}", {}))) for name in ("PutItem", "GetItem")
+    ]
     assert [reply.status for reply in replies] == [400, 200]
     assert seen == ["GetItem"]
 

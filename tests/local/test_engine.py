@@ -9,7 +9,7 @@ import boto3
 import pytest
 
 import local.engine
-from local.engine import Engine, running_engine
+from local.engine import EngineProcess, running_engine
 from local.errors import LocalCloudError
 from tests.local.processes import alive, gone
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 
-def client(engine: Engine) -> "DynamoDBClient":
+def client(engine: EngineProcess) -> "DynamoDBClient":
     made: DynamoDBClient = boto3.client("dynamodb", **engine.client_settings())
     return made
 

@@ -1,4 +1,4 @@
-from local.templates import TableSettings, Throughput, table_settings
+from local.templates import TemplateSettings, TemplateThroughput, table_settings
 
 GLOBAL_TABLE = {
     "Type": "AWS::DynamoDB::GlobalTable",
@@ -37,12 +37,14 @@ GLOBAL_TABLE = {
 
 
 def test_a_global_tables_settings_come_from_the_table_and_its_replica_here() -> None:
-    assert table_settings(GLOBAL_TABLE, "us-east-1") == TableSettings(
+    assert table_settings(GLOBAL_TABLE, "us-east-1") == TemplateSettings(
         on_demand=False,
-        table=Throughput(
+        table=TemplateThroughput(
             read=6, write=4, warm_read=12000, warm_write=4000, insights="THROTTLED_KEYS"
         ),
-        indexes={"I": Throughput(max_read=8, max_write=7, insights="ACCESSED_AND_THROTTLED_KEYS")},
+        indexes={
+            "I": TemplateThroughput(max_read=8, max_write=7, insights="ACCESSED_AND_THROTTLED_KEYS")
+        },
         expiry_attribute="expires",
         recovery=True,
         deletion_protection=False,
@@ -61,10 +63,10 @@ def test_a_tables_settings_stand_on_the_table() -> None:
             ],
         },
     }
-    assert table_settings(resource, "us-east-1") == TableSettings(
+    assert table_settings(resource, "us-east-1") == TemplateSettings(
         on_demand=True,
-        table=Throughput(max_read=5, max_write=6),
-        indexes={"I": Throughput()},
+        table=TemplateThroughput(max_read=5, max_write=6),
+        indexes={"I": TemplateThroughput()},
         deletion_protection=True,
     )
 
@@ -78,8 +80,8 @@ def test_values_that_are_no_literals_count_as_not_stated() -> None:
             "GlobalSecondaryIndexes": {"Fn::If": []},
         },
     }
-    assert table_settings(resource, "us-east-1") == TableSettings(
-        on_demand=False, table=Throughput()
+    assert table_settings(resource, "us-east-1") == TemplateSettings(
+        on_demand=False, table=TemplateThroughput()
     )
 
 

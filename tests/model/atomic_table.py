@@ -12,7 +12,7 @@ from typing import Any, Final
 from sortedcontainers import SortedDict
 
 from spillway import keys
-from spillway.storage.port import ConditionFailedError, Item
+from spillway.dynamodb.port import ConditionFailedError, Item
 
 __all__ = ["EVENTS", "LAYOUTS", "AtomicTables"]
 

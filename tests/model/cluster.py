@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from spillway import EventStore, OutcomeUnknownError, Runtime, Settings, ThrottledError
-from spillway.storage.port import Item, ThrottlingReason
+from spillway.dynamodb.port import Item, ThrottlingReason
 from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
 from tests.support.fakes import dated, one_by_one
 

@@ -17,12 +17,12 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from spillway import Bucket, Event, Mode, Settings, StorageError, keys
-from spillway.layouts.changes import first_layout
+from spillway import Event, Settings, ShardingMode, StorageError, TimeBucket, keys
+from spillway.dynamodb.port import ThrottlingReason
 from spillway.layouts.clock import ClockSkewError
-from spillway.layouts.item import decode_layout, encode_layout
-from spillway.scaling.growth import Growth
-from spillway.storage.port import ThrottlingReason
+from spillway.layouts.codec import decode_layout, encode_layout
+from spillway.layouts.transitions import first_layout
+from spillway.settings import Growth
 from spillway.timestamps import format_epoch, format_time
 from tests.model.cluster import Cluster, Faults, Process
 
@@ -34,7 +34,7 @@ SETTINGS: Final = Settings(
     clock_error=2,
     future_skew=50,
     layout_ttl=8,
-    most_epochs=5,
+    max_epochs=5,
     growth=Growth(partition_wcu=1),  # so small that any throttled write makes its series grow
 )
 _SERIES: Final = ("s", "s#1")
@@ -89,7 +89,7 @@ class CoverageModel:
     """One random run; `run` raises CoverageViolationError where the rule is broken."""
 
     seed: int
-    most_steps: int
+    max_steps: int
     dates: Dates | None = None
     tally: Tally = field(default_factory=Tally)
 
@@ -107,7 +107,7 @@ class CoverageModel:
         self.acknowledged: list[_Stored] = []
         self._parked: dict[str, int] = {}
         self._writes = 0
-        mode = Mode.RANDOM if self._chance(0.15) else Mode.CALCULATED
+        mode = ShardingMode.RANDOM if self._chance(0.15) else ShardingMode.CALCULATED
         settings = replace(SETTINGS, mode=mode)
         self.dates = self.dates or self.random.choice(list(Dates))
         # One fast clock keeps all later closes in the future, where no event is lost: so most runs
@@ -118,7 +118,7 @@ class CoverageModel:
         self.processes = {self._process(f"writer-{n}", settings): self._write for n in range(3)}
         self.processes |= {self._process(f"reader-{n}", settings): self._read for n in range(2)}
         later = replace(
-            settings, horizon=40, future_skew=30, bucket=self.random.choice(list(Bucket))
+            settings, horizon=40, future_skew=30, bucket=self.random.choice(list(TimeBucket))
         )
         deploys = (("operator-0", settings), ("operator-1", later))
         self.operators = {
@@ -129,7 +129,7 @@ class CoverageModel:
     def run(self) -> Tally:
         """Run to the end, then write to every series and read everything when all is quiet."""
         self._write_quietly()
-        while self.cluster.steps < self.most_steps:
+        while self.cluster.steps < self.max_steps:
             self._step()
         for process in self.processes:
             process.crash()

@@ -6,23 +6,23 @@ from typing import Final
 
 import pytest
 
-from spillway.layouts import changes, source, store
-from spillway.layouts.cache import LayoutCache
-from spillway.layouts.item import encode_layout
-from spillway.layouts.lagging import LaggingLayouts
+from spillway.dynamodb.port import Call, ConditionFailedError, ThrottledError
+from spillway.layouts import repository as store
+from spillway.layouts import source
+from spillway.layouts import transitions as changes
+from spillway.layouts.cache import LayoutCache, StaleLayouts
+from spillway.layouts.codec import encode_layout
 from spillway.layouts.model import OPEN, Epoch, Layout, Snapshot
+from spillway.layouts.repository import LayoutRepository
 from spillway.layouts.source import LayoutSource
-from spillway.layouts.store import LayoutStore
-from spillway.reading.sources import Age, Sources
 from spillway.runtime import Runtime
+from spillway.scanning.sources import ReadSources, Staleness
 from spillway.settings import Settings
-from spillway.storage.port import Call, ConditionFailedError, ThrottledError
 from spillway.timestamps import format_epoch
 from spillway.writing import batches, routing
-from spillway.writing.demand import Task
-from spillway.writing.prepared import PreparedEvent
-from spillway.writing.routing import Router
-from spillway.writing.writer import Writer
+from spillway.writing.preparation import PreparedEvent
+from spillway.writing.routing import EventRouter
+from spillway.writing.writer import BackgroundTask, Writer
 
 __all__ = ["MUTATIONS"]
 
@@ -34,7 +34,7 @@ Patch = pytest.MonkeyPatch
 def condition_on_count(patch: Patch) -> None:
     """Condition a change on the count that was read instead of the version."""
 
-    def conditionally(self: LayoutStore, old: Layout, new: Layout) -> bool:
+    def conditionally(self: LayoutRepository, old: Layout, new: Layout) -> bool:
         known = {"N": str(old.current.shards)}
         try:
             self._update(encode_layout(new), condition="#number_of_shards = :known", known=known)
@@ -42,17 +42,17 @@ def condition_on_count(patch: Patch) -> None:
             return False
         return True
 
-    patch.setattr(LayoutStore, "_replace", conditionally)
+    patch.setattr(LayoutRepository, "_replace", conditionally)
 
 
 def whole_item_rewritten(patch: Patch) -> None:
     """Put the whole item, as it was read and changed, without a condition."""
 
-    def blindly(self: LayoutStore, _: Layout, new: Layout) -> bool:
+    def blindly(self: LayoutRepository, _: Layout, new: Layout) -> bool:
         self._call("PutItem", {"TableName": self._table, "Item": encode_layout(new)})
         return True
 
-    patch.setattr(LayoutStore, "_replace", blindly)
+    patch.setattr(LayoutRepository, "_replace", blindly)
 
 
 def newest_mark_lowered(patch: Patch) -> None:
@@ -62,10 +62,10 @@ def newest_mark_lowered(patch: Patch) -> None:
         known = self.to_write(series)
 
         def change(layout: Layout, now: float) -> Layout:
-            return changes.lowered(layout, layout.current.id, time, now)
+            return changes.extend_low(layout, layout.current.id, time, now)
 
         self._store.change(series, change)
-        assumed = changes.lowered(known.layout, known.layout.current.id, time, known.loaded_at)
+        assumed = changes.extend_low(known.layout, known.layout.current.id, time, known.loaded_at)
         snapshot = Snapshot(assumed, known.loaded_at)
         self._cache._snapshots[series] = snapshot
         return snapshot
@@ -100,7 +100,7 @@ def monotonic_ttl(patch: Patch) -> None:
         settings: Settings,
         runtime: Runtime,
         *,
-        lagging: LaggingLayouts | None = None,
+        lagging: StaleLayouts | None = None,
     ) -> None:
         original(self, call, table, settings, runtime, lagging=lagging)
         self._cache = MonotonicCache(settings.layout_ttl, runtime.monotonic)
@@ -129,25 +129,25 @@ def upper_end_recomputed(patch: Patch) -> None:
 
 def closed_by_whoever_retires(patch: Patch) -> None:
     """Close the retired epoch in the write that retires it, by a clock read before that write takes effect."""
-    original = changes.succeeded
+    original = changes.begin_epoch
 
     def succeeded(layout: Layout, settings: Settings, now: float, **counts: int | None) -> Layout:
         changed = original(layout, settings, now, **counts)
-        return changed if changed is layout else changes.settled(changed, now)
+        return changed if changed is layout else changes.close_retired(changed, now)
 
     patch.setattr(source, "succeeded", succeeded)
 
 
 def loser_keeps_its_count(patch: Patch) -> None:
     """Go on with one's own first layout after losing the race to create it."""
-    original = LayoutStore._create
+    original = LayoutRepository._create
 
-    def create(self: LayoutStore, series: str) -> Snapshot:
+    def create(self: LayoutRepository, series: str) -> Snapshot:
         loaded_at = self._now()
         original(self, series)
         return Snapshot(changes.first_layout(series, self._settings, loaded_at), loaded_at)
 
-    patch.setattr(LayoutStore, "_create", create)
+    patch.setattr(LayoutRepository, "_create", create)
 
 
 def fold_keeps_newer_count(patch: Patch) -> None:
@@ -163,52 +163,52 @@ def fold_keeps_newer_count(patch: Patch) -> None:
 def cached_layout_on_strong_read(patch: Patch) -> None:
     """Take the layout of a consistent read from the process cache."""
 
-    def layout(self: Sources, series: str, _age: Age) -> Layout | None:
+    def layout(self: ReadSources, series: str, _age: Staleness) -> Layout | None:
         return self.layouts.read_eventually(series)
 
-    patch.setattr(Sources, "layout", layout)
+    patch.setattr(ReadSources, "layout", layout)
 
 
 def written_before_lowered(patch: Patch) -> None:
     """Write an old event under the epoch in force, then lower its mark."""
-    original_widen, original_attempt = Router.widen, Writer._attempt
-    late: dict[Router, list[PreparedEvent]] = {}
+    original_widen, original_attempt = EventRouter.widen, Writer._attempt
+    late: dict[EventRouter, list[PreparedEvent]] = {}
 
-    def widen(self: Router, left: Sequence[PreparedEvent], _deadline: float) -> None:
+    def widen(self: EventRouter, left: Sequence[PreparedEvent], _deadline: float) -> None:
         for event in left:
             known = self._layouts.known(event.series)
             if known is None or not isinstance(event.failure, ThrottledError):
                 continue
             current = known.current
             if event.time < current.low:
-                _, event.unsettled = batches.address(event, current)
+                _, event.unsettled = batches.address_event(event, current)
                 late.setdefault(self, []).append(event)
 
     def attempt(
-        self: Writer, pending: list[PreparedEvent], deadline: float, beside: list[Task]
+        self: Writer, pending: list[PreparedEvent], deadline: float, beside: list[BackgroundTask]
     ) -> list[PreparedEvent]:
         left = original_attempt(self, pending, deadline, beside)
         original_widen(self._router, late.pop(self._router, []), deadline)
         return left
 
-    patch.setattr(Router, "widen", widen)
+    patch.setattr(EventRouter, "widen", widen)
     patch.setattr(Writer, "_attempt", attempt)
 
 
 def closed_by_any_clock(patch: Patch) -> None:
     """Close what an operator retired by its own clock, which may be wrong."""
-    original = LayoutStore.settle
+    original = LayoutRepository.settle
 
-    def settle(self: LayoutStore, series: str, *, by_own_clock: bool = False) -> Snapshot:
+    def settle(self: LayoutRepository, series: str, *, by_own_clock: bool = False) -> Snapshot:
         del by_own_clock
         return original(self, series, by_own_clock=True)
 
-    patch.setattr(LayoutStore, "settle", settle)
+    patch.setattr(LayoutRepository, "settle", settle)
 
 
 def closed_by_the_clock_alone(patch: Patch) -> None:
     """Close a retired epoch by a right clock, even if the last change lies in the future."""
-    original = changes.settled
+    original = changes.close_retired
 
     def settled(layout: Layout, now: float) -> Layout:
         return replace(
@@ -221,10 +221,10 @@ def closed_by_the_clock_alone(patch: Patch) -> None:
 def gap_not_covered(patch: Patch) -> None:
     """Wait for a layout that covers the event instead of lowering the mark."""
 
-    def load(self: Router, _: Sequence[str], series: str) -> Snapshot:
+    def load(self: EventRouter, _: Sequence[str], series: str) -> Snapshot:
         return self._layouts.reload(series)
 
-    patch.setattr(Router, "_load_to_cover", load)
+    patch.setattr(EventRouter, "_load_to_cover", load)
 
 
 def clocks_never_compared(patch: Patch) -> None:
@@ -238,9 +238,9 @@ def clocks_never_compared(patch: Patch) -> None:
 
 def index_routed_by_table_count(patch: Patch) -> None:
     """Choose the index shard by the table's count."""
-    original = batches.address
+    original = batches.address_event
 
-    def address(event: PreparedEvent, epoch: Epoch) -> batches.Addressed:
+    def address(event: PreparedEvent, epoch: Epoch) -> batches.AddressedEvent:
         wide = replace(epoch, index_shards=epoch.shards)
         return original(event, wide)
 

@@ -8,13 +8,13 @@ from typing import Final
 import pytest
 
 from spillway import Event, Settings
+from spillway.dynamodb.port import ThrottlingReason
 from spillway.layouts.clock import ClockSkewError
-from spillway.layouts.item import decode_layout, encode_layout
+from spillway.layouts.codec import decode_layout, encode_layout
 from spillway.layouts.model import OPEN, Layout
-from spillway.scaling.growth import Growth
-from spillway.storage.port import ThrottlingReason
+from spillway.settings import Growth
 from spillway.timestamps import format_epoch
-from spillway.writing.result import WriteResult
+from spillway.writing.results import WriteResult
 from tests.model.cluster import NOON, Cluster, Faults, Process
 
 SERIES: Final = "s"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spillway.layouts.item import decode_layout
+from spillway.layouts.codec import decode_layout
 from tests.model.coverage import CoverageModel, Tally
 
 RUNS, STEPS = 50, 4_000
@@ -20,7 +20,7 @@ def test_reads_return_every_event_that_was_acknowledged_before_they_began(group:
 
 
 def test_writers_grow_layouts_in_these_runs() -> None:
-    model = CoverageModel(seed=1, most_steps=4_000)
+    model = CoverageModel(seed=1, max_steps=4_000)
     model.run()
     layouts = map(decode_layout, model.cluster.tables.layouts.values())
     assert any(each.why == "throttled" for layout in layouts for each in layout.decisions)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spillway import Event, EventStore, Settings
-from spillway.storage.port import ThrottledError
+from spillway.dynamodb.port import ThrottledError
 from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
 from tests.support.fakes import FakeClock, dated, fake_runtime
 

@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 
 from spillway import Event, Settings, keys
-from spillway.layouts.item import decode_layout, encode_layout
-from spillway.scaling.growth import Growth
+from spillway.layouts.codec import decode_layout, encode_layout
+from spillway.settings import Growth
 from spillway.sharding import routing_hash
 from spillway.timestamps import format_epoch, format_time
 from tests.model import coverage
@@ -173,7 +173,7 @@ def _two_creators(scene: Scene) -> bool:
 
 def _fold(scene: Scene) -> bool:
     """Epochs get many, and the one with the most shards is folded into a narrower one."""
-    settings = replace(SETTINGS, shards=8, most_epochs=2)
+    settings = replace(SETTINGS, shards=8, max_epochs=2)
     operator = scene.process("operator", settings)
     scene.write(scene.process("writer", settings), scene.event(0, 7, 8))
     for shards in (2, 1, 2, 1):

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway import Event, InvalidInputError, Settings
-from spillway.aggregates.page import AggregateRow
-from spillway.aggregates.query import AggregateQuery
-from spillway.exporting.position import ExportMode, Positions
+from spillway.aggregating.aggregate import AggregateRow
+from spillway.aggregating.query import AggregateQuery
 from spillway.keys import sort_key
-from spillway.reading.cursor import decode_cursor
-from spillway.reading.query import ReadQuery
+from spillway.scanning.cursor import decode_cursor
+from spillway.scanning.export_scan import ExportCursors, ExportMode
+from spillway.scanning.query import ReadQuery
 from spillway.timestamps import format_time
 from tests.support.cursors import bad_cursors
 from tests.support.fakes import NOON
@@ -90,7 +90,7 @@ def _rows_binding(fill: str) -> str:
 
 
 def _export_binding(mode: str) -> str:
-    return Positions(_query("hours"), ExportMode(mode))._binding  # noqa: SLF001
+    return ExportCursors(_query("hours"), ExportMode(mode))._binding  # noqa: SLF001
 
 
 @cache

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway import Event, EventStore, Mode, Settings, keys
+from spillway import Event, EventStore, Settings, ShardingMode, keys
 from spillway.timestamps import to_datetime
-from tests.exporting.world import END, SERIES, START, World, modes, worlds
+from tests.scanning.world import END, SERIES, START, World, modes, worlds
 from tests.support.fakes import NOON
 from tests.support.memory_table import EVENTS
 from tests.support.stores import DAY, HOUR, MemoryStore, events_every
@@ -117,7 +117,7 @@ def _check(world: World, limit: int, budget: int) -> None:
         assert (row["sum"] or 0) == sum(shard for _, shard in expected)
     for mode in ("shards", "blocks", "round_robin"):
         found = sorted(_found(list(_pieces(world, mode, budget, _nothing))))
-        if world.settings.mode is Mode.RANDOM and mode != "round_robin":  # any copy will do
+        if world.settings.mode is ShardingMode.RANDOM and mode != "round_robin":  # any copy will do
             assert [key for key, _ in found] == [key for key, _ in expected], mode
         else:
             assert found == expected, mode

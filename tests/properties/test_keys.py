@@ -89,7 +89,7 @@ def test_stored_times_are_the_times_they_were(time: datetime) -> None:
 
 @given(stored_times, buckets, stored_times)
 def test_a_bucket_label_orders_as_the_times_in_it(
-    one: str, bucket: keys.Bucket, other: str
+    one: str, bucket: keys.TimeBucket, other: str
 ) -> None:
     first, second = keys.bucket_label(one, bucket), keys.bucket_label(other, bucket)
     assert one.startswith(first)

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway import Event, Settings, StorageError
-from spillway.keys import Bucket
+from spillway.keys import TimeBucket
 from spillway.layouts.model import OPEN, Epoch
-from spillway.reading.fanout import Partition
-from spillway.reading.merge import Merge
-from spillway.reading.page import to_event
-from spillway.reading.query import Order, ReadQuery
-from spillway.reading.stream import QueryTemplate, Stream, to_record
+from spillway.scanning.merge import OrderedMerge
+from spillway.scanning.pages import to_event
+from spillway.scanning.partitions import ScanPartition
+from spillway.scanning.query import Order, ReadQuery
+from spillway.scanning.streams import PartitionStream, RangeQuery, decode_event
 from spillway.sharding import routing_hash, shard_of
 from spillway.timestamps import format_time
 from tests.support.fakes import NOON
@@ -44,12 +44,14 @@ def test_a_merge_is_the_sorted_union(parts: list[set[str]], page: int, order: st
     query = ReadQuery.checked(
         "s", START, END, order=order, sharding_key=None, source="table", consistent=False
     )
-    template = QueryTemplate(EVENTS, query, None)
+    template = RangeQuery(EVENTS, query, None)
 
     descending = order == Order.DESCENDING
-    merge = Merge(
-        iter([Partition(f"s#{n}", query.start, on_index=False) for n in range(len(parts))]),
-        lambda partition: Stream(table, template, partition, END_KEY if descending else ""),
+    merge = OrderedMerge(
+        iter([ScanPartition(f"s#{n}", query.start, on_index=False) for n in range(len(parts))]),
+        lambda partition: PartitionStream(
+            table, template, partition, END_KEY if descending else ""
+        ),
         descending=descending,
     )
     merged: list[str] = []
@@ -97,7 +99,7 @@ class History:
             key = f"s#{shard_of(routing, each.shards)}", sort_key
             item = memory.table.items[EVENTS].get(key)
             if item is not None and format_time(event.time) <= each.close:
-                return to_event("s", to_record(item))
+                return to_event("s", decode_event(item))
         raise AssertionError(f"{event} was written nowhere")
 
 
@@ -124,7 +126,7 @@ def histories(draw: st.DrawFn, shards: st.SearchStrategy[int] = power_of_two_sha
             n + 1,
             shards=draw(shards),
             index_shards=draw(st.sampled_from([1, 2, 4])),
-            bucket=draw(st.sampled_from(Bucket)),
+            bucket=draw(st.sampled_from(TimeBucket)),
             close=None if n == count - 1 else NOON,
         )
         for n in range(count)

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway import InvalidInputError
-from spillway.layouts.item import decode_layout, encode_layout
+from spillway.layouts.codec import decode_layout, encode_layout
 from spillway.layouts.model import OPEN, START, Epoch
-from spillway.reading.cursor import decode_cursor, encode_cursor
-from spillway.reading.page import to_event
-from spillway.reading.stream import Record
-from spillway.sharding import Mode, routing_hash, shard_of
-from spillway.writing.payload import canonical, encode_payload
+from spillway.scanning.cursor import decode_cursor, encode_cursor
+from spillway.scanning.pages import to_event
+from spillway.scanning.streams import StoredEvent
+from spillway.sharding import ShardingMode, routing_hash, shard_of
+from spillway.writing.preparation import canonical, encode_payload
 from tests.support.layouts import layout_of
 from tests.support.strategies import (
     buckets,
@@ -41,7 +41,7 @@ anything = st.recursive(
 def test_payloads_come_back_exactly(payload: dict[str, Any]) -> None:
     text = encode_payload(payload).decode()
     assert json.loads(text) == payload
-    record = Record("2026-06-01T12:00:00.000000Z#1", "ORD#0", text, None)
+    record = StoredEvent("2026-06-01T12:00:00.000000Z#1", "ORD#0", text, None)
     assert to_event("ORD", record).payload == payload
 
 
@@ -86,7 +86,7 @@ epochs = st.builds(
     id=st.integers(1, 10**6),
     shards=st.integers(1, 256),
     index_shards=power_of_two_shards,
-    mode=st.sampled_from(Mode),
+    mode=st.sampled_from(ShardingMode),
     bucket=buckets,
     low=st.just(START) | stored_times,
     horizon=st.floats(1, 1e9),

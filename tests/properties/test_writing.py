@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway import Event, Mode, Settings
+from spillway import Event, Settings, ShardingMode
 from tests.support.fakes import NOON
 from tests.support.faults import Fault, FaultyCall
 from tests.support.stores import DAY, HOUR, MemoryStore, identity, read_all
@@ -24,7 +24,7 @@ settings = st.builds(
     lambda mode, shards, index_shards: Settings(
         mode=mode, shards=shards, index_shards=index_shards
     ),
-    st.sampled_from(Mode),
+    st.sampled_from(ShardingMode),
     st.sampled_from([1, 4, 16]),
     st.sampled_from([1, 2]),
 )
@@ -103,8 +103,10 @@ def _position(
     return time, f"{key}{event_id}".encode()
 
 
-@given(any_events, st.sampled_from(Mode))
-def test_an_event_of_any_names_is_read_as_it_was_written(written: Event, mode: Mode) -> None:
+@given(any_events, st.sampled_from(ShardingMode))
+def test_an_event_of_any_names_is_read_as_it_was_written(
+    written: Event, mode: ShardingMode
+) -> None:
     memory = MemoryStore(Settings(mode=mode, shards=4, index_shards=2))
     assert memory.store.write([written]).rejected == ()
     series, time, sharding_key, event_id = identity(written)

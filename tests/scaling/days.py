@@ -8,14 +8,18 @@ from random import Random
 from typing import Final
 
 from spillway import Settings
-from spillway.layouts.changes import first_layout, settled, succeeded
+from spillway.control.shrinking import ShrinkSettings, decide_shrink
 from spillway.layouts.model import Layout
-from spillway.scaling.growth import Growth
-from spillway.scaling.observation import Decision, Observation, Side
-from spillway.scaling.policy import ahead_of_demand, carried
-from spillway.scaling.recorded import UsageWindow
-from spillway.scaling.shrink import Shrink, shrunk
-from spillway.scaling.usage import WINDOW, Sample, sampling_probability
+from spillway.layouts.transitions import begin_epoch, close_retired, first_layout
+from spillway.scaling.policy import (
+    ScalingDecision,
+    ScalingObservation,
+    SideObservation,
+    carried_units,
+    decide_ahead_of_demand,
+)
+from spillway.scaling.usage import WINDOW, UsageSample, UsageWindow, sampling_probability
+from spillway.settings import Growth
 
 __all__ = ["BATCH", "DAY", "HOUR", "Rate", "Replay", "daily", "recorded"]
 
@@ -46,10 +50,10 @@ def recorded(start: int, events: float, random: Random, *, units: float = 1) -> 
     taken = round(random.gauss(expected, spread)) if expected > 5 else _poisson(expected, random)
     if taken <= 0:
         return None
-    one = Sample(units * BATCH, units * BATCH, BATCH).taken_with(probability)
+    one = UsageSample(units * BATCH, units * BATCH, BATCH).taken_with(probability)
     return UsageWindow(
         start,
-        Sample(
+        UsageSample(
             taken * one.table_units,
             taken * one.index_units,
             taken * one.events,
@@ -78,7 +82,7 @@ class Replay:
     """
 
     rate: Rate
-    shrink: Shrink
+    shrink: ShrinkSettings
     noise: float = 0.1
     shards: int = 1
     seed: int = 1
@@ -98,7 +102,9 @@ class Replay:
         for second in range(0, days * DAY, WINDOW):
             now = MONDAY + second
             if second % self.every == 0:
-                self._decide(now, shrunk(self._layout, windows, now, self.shrink, self.growth))
+                self._decide(
+                    now, decide_shrink(self._layout, windows, now, self.shrink, self.growth)
+                )
             events = self.rate(second) * WINDOW * random.uniform(1 - self.noise, 1 + self.noise)
             self._offer(now, events / WINDOW)
             window = recorded(now, events, random)
@@ -114,23 +120,23 @@ class Replay:
 
     def _offer(self, now: float, demand: float) -> None:
         current = self._layout.current
-        self.short[self._day(now)] += demand > carried(current.shards)
-        seen = Observation(
-            table=Side(shards=current.shards, demand=demand),
-            index=Side(shards=current.index_shards, demand=demand),
+        self.short[self._day(now)] += demand > carried_units(current.shards)
+        seen = ScalingObservation(
+            table=SideObservation(shards=current.shards, demand=demand),
+            index=SideObservation(shards=current.index_shards, demand=demand),
         )
-        self._decide(now, ahead_of_demand(seen, self.growth))
+        self._decide(now, decide_ahead_of_demand(seen, self.growth))
 
-    def _decide(self, now: float, decision: Decision) -> None:
+    def _decide(self, now: float, decision: ScalingDecision) -> None:
         if decision.grows:
-            changed = succeeded(
+            changed = begin_epoch(
                 self._layout,
                 self._settings,
                 now,
                 shards=decision.shards,
                 index_shards=decision.index_shards,
             )
-            self._layout = settled(changed, now)
+            self._layout = close_retired(changed, now)
             self.changes[self._day(now)] += 1
 
     @staticmethod

@@ -11,14 +11,14 @@ from msgspec import structs
 
 from benchmarks.fleet.dynamodb import SimulatedDynamoDB, events_table
 from benchmarks.fleet.virtual_time import VirtualTime
-from benchmarks.fleet.writers import Fleet
+from benchmarks.fleet.writers import WriterFleet
 from spillway import EventStore, Settings, ThrottledError, keys
-from spillway.scaling.grower import Grower
-from spillway.scaling.growth import Growth
+from spillway.dynamodb.port import UnreachableError
+from spillway.scaling.autoscaler import WriterAutoscaler
 from spillway.scaling.policy import writes_enough
-from spillway.scaling.report import ScalingKind
-from spillway.scaling.usage import Sample
-from spillway.storage.port import UnreachableError
+from spillway.scaling.updates import ScalingKind
+from spillway.scaling.usage import UsageSample
+from spillway.settings import Growth
 from tests.model.atomic_table import LAYOUTS
 from tests.scaling.world import (
     INDEX_KEY_RANGE,
@@ -34,7 +34,7 @@ from tests.support.fakes import NOON
 FEW: Final = 6  # units that throttle at a time
 
 
-def _relieve(world: World, grower: Grower, *writes: Any, units: int = FEW) -> None:
+def _relieve(world: World, grower: WriterAutoscaler, *writes: Any, units: int = FEW) -> None:
     pressure = pressure_on(*writes, new_units=units)
     grower.relieve(SERIES, pressure, world.clock.seconds + 10)
 
@@ -44,7 +44,9 @@ def _record(world: World, rate: float, *, seconds: int = 4, index_units: float =
     recorder = world.grower().recorder
     assert recorder is not None
     for _ in range(seconds * 4):
-        recorder.record(SERIES, 500, lambda: Sample(rate / 4, rate / 4 * index_units, rate / 4))
+        recorder.record(
+            SERIES, 500, lambda: UsageSample(rate / 4, rate / 4 * index_units, rate / 4)
+        )
         world.clock.seconds += 0.25
 
 
@@ -190,7 +192,7 @@ def test_a_hot_series_is_looked_at_before_its_many_neighbours() -> None:
     assert {each.series for each in world.told} == {SERIES}
 
 
-def _throttle_for(world: World, grower: Grower, seconds: int) -> list[tuple[str, str]]:
+def _throttle_for(world: World, grower: WriterAutoscaler, seconds: int) -> list[tuple[str, str]]:
     until = world.clock.seconds + seconds
     while world.clock.seconds < until:
         _relieve(world, grower)
@@ -217,9 +219,9 @@ def test_small_series_that_throttle_now_and_then_are_not_reported() -> None:
     assert world.told == []
 
 
-def _fleet(**options: Any) -> Fleet:
+def _fleet(**options: Any) -> WriterFleet:
     warm = options.pop("warm")
-    return Fleet(
+    return WriterFleet(
         database=lambda time, random: SimulatedDynamoDB(
             time, events_table(warm_write=warm), random
         ),

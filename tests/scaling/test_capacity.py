@@ -6,13 +6,13 @@ import boto3
 import pytest
 from botocore.stub import ANY, Stubber
 
-from heat import Parameters
+from dynamoheat import ModelParameters
 from spillway import Settings, keys
-from spillway.scaling.capacity import CapacityCheck, CapacityUse, reasons_by
-from spillway.scaling.observation import Target
-from spillway.scaling.report import ScalingKind
-from spillway.storage.cloudwatch import capacity_through
-from spillway.storage.port import UnreachableError
+from spillway.control.cloudwatch import capacity_through
+from spillway.dynamodb.port import UnreachableError
+from spillway.scaling.evidence import CapacityCheck, CapacityUse, infer_reasons
+from spillway.scaling.policy import ThrottleTarget
+from spillway.scaling.updates import ScalingKind
 from tests.scaling.world import World, events_table
 from tests.support.fakes import NOON
 
@@ -38,7 +38,7 @@ ON_DEMAND: Final = CapacityUse(5_000, None)
 def test_capacity_near_its_limit_is_the_cause_and_else_key_ranges_are(
     table: CapacityUse, index: CapacityUse, reasons: set[str]
 ) -> None:
-    found = reasons_by({Target.TABLE: table, Target.INDEX: index})
+    found = infer_reasons({ThrottleTarget.TABLE: table, ThrottleTarget.INDEX: index})
     assert {each.reason for each in found} == {f"{name}ThroughputExceeded" for name in reasons}
 
 
@@ -49,11 +49,11 @@ class Metrics:
         self.use = use
         self.asked = 0
 
-    def __call__(self) -> dict[Target, CapacityUse]:
+    def __call__(self) -> dict[ThrottleTarget, CapacityUse]:
         self.asked += 1
         if isinstance(self.use, Exception):
             raise self.use
-        return dict.fromkeys(Target, self.use)
+        return dict.fromkeys(ThrottleTarget, self.use)
 
 
 def test_the_metrics_are_asked_for_once_a_minute() -> None:
@@ -117,7 +117,7 @@ def test_an_endpoint_that_names_reasons_is_believed_and_no_metric_asked_for() ->
     world, metrics = World(), Metrics(USED_UP)
     assert _write(world, metrics) == 1_000
     assert world.counts[0] >= 8
-    limited = World(events_table(), Parameters(quota_wcu=400))
+    limited = World(events_table(), ModelParameters(quota_wcu=400))
     _write(limited, metrics)
     assert limited.counts == (2, 1)
     assert metrics.asked == 0
@@ -165,14 +165,14 @@ def test_cloudwatch_tells_what_is_consumed_and_provisioned_a_second(
         ("provisioned_index", {}),
     )()
     assert uses == {
-        Target.TABLE: CapacityUse(800, 1_000),
-        Target.INDEX: CapacityUse(100, None),
+        ThrottleTarget.TABLE: CapacityUse(800, 1_000),
+        ThrottleTarget.INDEX: CapacityUse(100, None),
     }
 
 
 def test_a_table_that_is_idle_and_on_demand_has_no_figures(client: "CloudWatchClient") -> None:
     uses = _asked(client, ("provisioned_table", {5: 0}))()
-    assert uses == dict.fromkeys(Target, CapacityUse(0, None))
+    assert uses == dict.fromkeys(ThrottleTarget, CapacityUse(0, None))
 
 
 def test_each_side_is_asked_for_with_its_own_dimensions(client: "CloudWatchClient") -> None:

@@ -4,11 +4,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway import EventStore, Settings
-from spillway.layouts.changes import first_layout, lowered, settled, succeeded
-from spillway.layouts.decisions import BY_HAND, Reason, noted, remarked
-from spillway.layouts.item import decode_layout, encode_layout
+from spillway.layouts.codec import decode_layout, encode_layout
 from spillway.layouts.model import Layout, LayoutDecision
 from spillway.layouts.source import LayoutSource
+from spillway.layouts.transitions import (
+    BY_HAND,
+    ChangeReason,
+    begin_epoch,
+    close_retired,
+    extend_low,
+    first_layout,
+    record_decision,
+    record_remark,
+)
 from spillway.timestamps import format_epoch
 from tests.scaling.world import SERIES, TABLE_KEY_RANGE, World, pressure_on, throttled
 from tests.support.fakes import NOON, FakeClock, fake_runtime
@@ -17,16 +25,16 @@ from tests.support.memory_table import EVENTS, LAYOUTS, item_bytes, memory_table
 NOW: Final = NOON.timestamp()
 SETTINGS: Final = Settings()
 texts = st.text(max_size=80)
-reasons = st.builds(Reason, texts, texts)
+reasons = st.builds(ChangeReason, texts, texts)
 
 
-def _grown(layout: Layout, shards: int, reason: Reason, now: float = NOW) -> Layout:
-    return noted(layout, succeeded(layout, SETTINGS, now, shards=shards), reason)
+def _grown(layout: Layout, shards: int, reason: ChangeReason, now: float = NOW) -> Layout:
+    return record_decision(layout, begin_epoch(layout, SETTINGS, now, shards=shards), reason)
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2, 4, 8]), reasons), max_size=30))
 def test_the_last_20_changes_are_kept_with_their_reasons_and_survive_the_table(
-    changes: list[tuple[int, Reason]],
+    changes: list[tuple[int, ChangeReason]],
 ) -> None:
     layout = first_layout(SERIES, SETTINGS, NOW)
     expected = []
@@ -44,7 +52,7 @@ def test_the_last_20_changes_are_kept_with_their_reasons_and_survive_the_table(
 
 def test_a_mark_that_is_lowered_and_an_epoch_that_is_closed_are_no_decisions() -> None:
     layout = _grown(first_layout(SERIES, SETTINGS, NOW), 8, BY_HAND)
-    other = lowered(settled(layout, NOW + 1), 2, format_epoch(NOW - 9_999), NOW + 2)
+    other = extend_low(close_retired(layout, NOW + 1), 2, format_epoch(NOW - 9_999), NOW + 2)
     assert other.current.low < layout.current.low
     assert other.decisions == layout.decisions
 
@@ -59,7 +67,7 @@ def test_twenty_decisions_leave_a_layout_with_few_epochs_within_one_read_unit() 
     layout = first_layout(SERIES, SETTINGS, NOW)
     evidence = "table 123,456 throttled, 123,456 units/s wanted; index 123,456 units/s wanted"
     for n in range(20):
-        layout = remarked(layout, NOW + n, Reason("ahead of demand", evidence))
+        layout = record_remark(layout, NOW + n, ChangeReason("ahead of demand", evidence))
     assert item_bytes(encode_layout(layout)) < 4_096 - 512
 
 
@@ -96,7 +104,7 @@ def test_a_remark_leaves_counts_and_times_alone() -> None:
     source = LayoutSource(tables, LAYOUTS, SETTINGS, fake_runtime(clock))
     before = source.to_write(SERIES).layout
     clock.seconds += 60
-    source.remark(SERIES, Reason("warm throughput raised", "evidence"))
+    source.remark(SERIES, ChangeReason("warm throughput raised", "evidence"))
     after = source.read(SERIES)
     assert after is not None
     assert (after.epochs, after.last_updated) == (before.epochs, before.last_updated)

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from local.engine import Engine
+from local.engine import EngineProcess
 from spillway import Settings, keys
+from spillway.dynamodb.boto import call_through
+from spillway.dynamodb.port import Call
 from spillway.layouts.model import GrowthStop
-from spillway.layouts.store import LayoutStore
-from spillway.scaling.recorded import RecordedUsage
-from spillway.scaling.recorder import UsageRecorder
-from spillway.scaling.usage import Demand, Sample
-from spillway.storage.boto import call_through
-from spillway.storage.port import Call
+from spillway.layouts.repository import LayoutRepository
+from spillway.scaling.usage import UsageReader, UsageRecorder, UsageSample, WriteDemand
 from tests.support.clients import client_with
 from tests.support.engine_tables import create_tables
 from tests.support.fakes import FakeClock, undated
@@ -33,7 +31,7 @@ class Tables:
 
 
 @pytest.fixture(scope="module")
-def tables(engine: Engine) -> Iterator[Tables]:
+def tables(engine: EngineProcess) -> Iterator[Tables]:
     client = client_with(engine.url)
     _, layouts = create_tables(client, "scaling")
     _create_usage(client)
@@ -60,10 +58,10 @@ def test_recorded_usage_adds_up_and_is_read_back(tables: Tables) -> None:
     clock = FakeClock()
     begun = int(clock.seconds)
     recorders = [UsageRecorder(tables.call, USAGE, clock.now, lambda: 0.0) for _ in range(2)]
-    demands: list[Demand | None] = []
+    demands: list[WriteDemand | None] = []
     for second in range(25):
         demands += [
-            recorder.record("ORD", 500, lambda: Sample(2_000.5, 1_000, 500))
+            recorder.record("ORD", 500, lambda: UsageSample(2_000.5, 1_000, 500))
             for recorder in recorders
         ]
         clock.seconds = begun + second + 1
@@ -73,12 +71,12 @@ def test_recorded_usage_adds_up_and_is_read_back(tables: Tables) -> None:
     asked = recorders[0].demand("ORD")
     assert asked is not None
     assert asked.table_units == pytest.approx(4_001)
-    windows = RecordedUsage(tables.call, USAGE).windows("ORD", begun, clock.seconds)
+    windows = UsageReader(tables.call, USAGE).windows("ORD", begun, clock.seconds)
     assert [each.start - begun for each in windows] == [0, 10, 20]
     assert [each.usage for each in windows] == [
-        Sample(40_010, 20_000, 10_000),
-        Sample(40_010, 20_000, 10_000),
-        Sample(20_005, 10_000, 5_000),
+        UsageSample(40_010, 20_000, 10_000),
+        UsageSample(40_010, 20_000, 10_000),
+        UsageSample(20_005, 10_000, 5_000),
     ]
     assert sum(recorder.failures for recorder in recorders) == 0
 
@@ -88,7 +86,7 @@ def test_a_day_of_windows_comes_back_over_several_pages(tables: Tables) -> None:
     recorder = UsageRecorder(tables.call, USAGE, clock.now, lambda: 0.0)
     series = "busy" * 250  # long names make pages short
     for _ in range(1_100):
-        recorder.record(series, 500, lambda: Sample(123_456.789, 123_456.789, 500))
+        recorder.record(series, 500, lambda: UsageSample(123_456.789, 123_456.789, 500))
         clock.seconds += 10
     asked: list[str] = []
 
@@ -96,14 +94,14 @@ def test_a_day_of_windows_comes_back_over_several_pages(tables: Tables) -> None:
         asked.append(operation)
         return tables.call(operation, request)
 
-    windows = RecordedUsage(counting, USAGE).windows(series, 1_700_000_000, clock.seconds)
+    windows = UsageReader(counting, USAGE).windows(series, 1_700_000_000, clock.seconds)
     assert asked == ["Query", "Query"]
     assert len(windows) == 1_100
     assert windows == sorted(windows, key=lambda each: each.start)
 
 
 def test_a_stop_is_noted_on_a_layout_and_leaves_the_version_alone(tables: Tables) -> None:
-    store = LayoutStore(tables.call, tables.layouts, Settings(), FakeClock().now)
+    store = LayoutRepository(tables.call, tables.layouts, Settings(), FakeClock().now)
     version = store.read_or_create("ORD").layout.version
     stop = GrowthStop(reason="hot_sharding_key", at=1_780_315_200.5, hot_sharding_keys=("a", "b"))
     store.note_stop("ORD", stop)

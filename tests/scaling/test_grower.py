@@ -4,15 +4,15 @@ from typing import Any, Final
 
 import pytest
 
-from heat import Parameters
-from spillway import Mode, Settings
-from spillway.layouts.changes import lowered
-from spillway.layouts.store import LayoutStore
-from spillway.scaling.grower import Grower
-from spillway.scaling.growth import Growth, GrowthPolicy
-from spillway.scaling.report import ScalingKind
-from spillway.scaling.usage import Demand, Sample
-from spillway.storage.port import StorageError, ThrottledError, UnreachableError
+from dynamoheat import ModelParameters
+from spillway import Settings, ShardingMode
+from spillway.dynamodb.port import StorageError, ThrottledError, UnreachableError
+from spillway.layouts.repository import LayoutRepository
+from spillway.layouts.transitions import extend_low
+from spillway.scaling.autoscaler import WriterAutoscaler
+from spillway.scaling.updates import ScalingKind
+from spillway.scaling.usage import UsageSample, WriteDemand
+from spillway.settings import Growth, GrowthPolicy
 from spillway.timestamps import format_epoch
 from tests.model.atomic_table import LAYOUTS
 from tests.scaling.world import (
@@ -26,14 +26,16 @@ from tests.scaling.world import (
 )
 
 KEYED: Final = throttled(TABLE_KEY_RANGE, sharding_key="a")
-BUSY: Final = Demand(5_000, 5_000, 5_000)
+BUSY: Final = WriteDemand(5_000, 5_000, 5_000)
 
 
-def _relieve(world: World, grower: Grower, *, within: float = 10, **pressure: Any) -> None:
+def _relieve(
+    world: World, grower: WriterAutoscaler, *, within: float = 10, **pressure: Any
+) -> None:
     grower.relieve(SERIES, pressure_on(**pressure), world.clock.seconds + within)
 
 
-def _known(grower: Grower) -> int:
+def _known(grower: WriterAutoscaler) -> int:
     layout = grower.layouts.known(SERIES)
     assert layout is not None
     return layout.current.shards
@@ -93,7 +95,7 @@ def test_a_change_that_came_during_the_wait_is_the_relief() -> None:
     assert _known(one) == 8
 
 
-def test_of_200_growers_of_one_process_at_most_one_works_on_a_series() -> None:
+def test_of_200_growers_of_one_process_at_max_one_works_on_a_series() -> None:
     world = World()
     grower = world.grower()
 
@@ -173,7 +175,7 @@ def test_growth_that_is_switched_off_asks_nobody() -> None:
     assert world.clock.naps == []
 
 
-def _with_hot_key(world: World) -> Grower:
+def _with_hot_key(world: World) -> WriterAutoscaler:
     """Return a grower that has found once that growth does not help."""
     grower = world.grower(Settings(shards=8, index_shards=8), with_usage=False)
     grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
@@ -213,11 +215,11 @@ def test_a_burst_after_quiet_is_no_lack_of_partitions() -> None:
     grower = world.grower(settings)
     assert grower.recorder is not None
     for _ in range(10):
-        grower.recorder.record(SERIES, 500, lambda: Sample(500, 500, 500))
+        grower.recorder.record(SERIES, 500, lambda: UsageSample(500, 500, 500))
         world.clock.seconds += 1
     for _ in range(20):
         world.clock.seconds += 0.05
-        grower.recorder.record(SERIES, 500, lambda: Sample(500, 500, 500))
+        grower.recorder.record(SERIES, 500, lambda: UsageSample(500, 500, 500))
         _relieve(world, grower)
         if world.counts[0] > 8:
             break
@@ -261,7 +263,7 @@ def test_a_stop_under_an_older_layout_no_longer_holds() -> None:
 def test_growth_ahead_of_demand_waits_for_nothing_but_the_cooldown() -> None:
     world = World()
     grower = world.grower()
-    grower.prepare_for(SERIES, Demand(500, 500, 500))
+    grower.prepare_for(SERIES, WriteDemand(500, 500, 500))
     assert world.calls[f"UpdateItem {LAYOUTS}"] == 1, "the creation"
     grower.prepare_for(SERIES, BUSY)
     assert world.counts == (8, 8)
@@ -277,9 +279,9 @@ def test_growth_ahead_of_demand_waits_for_nothing_but_the_cooldown() -> None:
 def test_growth_ahead_of_demand_sees_what_others_did() -> None:
     world = World()
     one, other = world.grower(), world.grower()
-    one.prepare_for(SERIES, Demand(800, 800, 800))
+    one.prepare_for(SERIES, WriteDemand(800, 800, 800))
     world.clock.seconds += 2
-    other.prepare_for(SERIES, Demand(800, 800, 800))
+    other.prepare_for(SERIES, WriteDemand(800, 800, 800))
     assert world.kinds == [ScalingKind.GREW]
     assert _known(other) == 8
 
@@ -295,7 +297,9 @@ def test_an_index_that_throttles_alone_grows_alone() -> None:
 def test_a_random_layout_grows_by_one_where_the_policy_says_so() -> None:
     world = World()
     growth = Growth(policy=GrowthPolicy.INCREMENT)
-    grower = world.grower(Settings(mode=Mode.RANDOM, shards=3, growth=growth), with_usage=False)
+    grower = world.grower(
+        Settings(mode=ShardingMode.RANDOM, shards=3, growth=growth), with_usage=False
+    )
     _relieve(world, grower)
     assert world.counts[0] == 4
     world.clock.seconds += 2
@@ -338,12 +342,12 @@ def test_a_mark_that_was_lowered_meanwhile_delays_growth_by_one_attempt() -> Non
     grower = world.grower(Settings(shards=2))
     grower.layouts.set_counts(SERIES, shards=4, index_shards=None)
     world.clock.seconds += 2
-    store = LayoutStore(world, LAYOUTS, Settings(), world.clock.now)
+    store = LayoutRepository(world, LAYOUTS, Settings(), world.clock.now)
 
     def backfill() -> None:
         current = world.layout.current
         mark = format_epoch(world.clock.seconds - 1e6)
-        store.change(SERIES, lambda layout, now: lowered(layout, current.id, mark, now))
+        store.change(SERIES, lambda layout, now: extend_low(layout, current.id, mark, now))
 
     _once(world, "GetItem", LAYOUTS, backfill)
     _relieve(world, grower)
@@ -380,7 +384,7 @@ def test_writers_that_do_not_grow_layouts_look_once_a_second_who_else_did() -> N
 def test_a_write_of_such_a_writer_succeeds_as_soon_as_the_layout_has_grown(
     names_reasons: bool,
 ) -> None:
-    world = World(parameters=Parameters(partition_wcu=100))
+    world = World(parameters=ModelParameters(partition_wcu=100))
     world.names_reasons = names_reasons
     store = world.store(Settings(growth=Growth(policy=None), layout_ttl=1_000))
     assert store.write(world.events(10)).accepted == 10

@@ -12,17 +12,17 @@ from msgspec import structs
 
 from benchmarks.fleet.dynamodb import SimulatedDynamoDB
 from benchmarks.fleet.dynamodb import events_table as fleet_table
-from benchmarks.fleet.writers import BATCH, Fleet
-from heat import Parameters, TableSettings
-from spillway import Event, EventStore, Mode, Settings, WriteResult, keys
-from spillway.scaling.growth import Growth
-from spillway.scaling.report import ScalingKind
-from spillway.storage.port import (
+from benchmarks.fleet.writers import BATCH, WriterFleet
+from dynamoheat import ModelParameters, TableSettings
+from spillway import Event, EventStore, Settings, ShardingMode, WriteResult, keys
+from spillway.dynamodb.port import (
     OutcomeUnknownError,
     ThrottledError,
     ThrottlingReason,
     UnreachableError,
 )
+from spillway.scaling.updates import ScalingKind
+from spillway.settings import Growth
 from tests.model.atomic_table import EVENTS, LAYOUTS
 from tests.scaling.world import SERIES, TABLE_KEY_RANGE, USAGE, World, events_table
 from tests.support.fakes import one_by_one
@@ -82,16 +82,16 @@ def test_where_the_index_alone_is_hot_the_index_alone_grows(usage: str | None) -
     assert world.counts[1] >= 8
 
 
-LIMITED: Final[dict[str, tuple[TableSettings, Parameters]]] = {
+LIMITED: Final[dict[str, tuple[TableSettings, ModelParameters]]] = {
     "TableWriteProvisionedThroughputExceeded": (
         events_table(provisioned_write=400.0),
-        Parameters(),
+        ModelParameters(),
     ),
     "TableWriteMaxOnDemandThroughputExceeded": (
         events_table(maximum_write=400.0, warm_write=40_000.0),
-        Parameters(),
+        ModelParameters(),
     ),
-    "TableWriteAccountLimitExceeded": (events_table(), Parameters(quota_wcu=400)),
+    "TableWriteAccountLimitExceeded": (events_table(), ModelParameters(quota_wcu=400)),
 }
 
 
@@ -144,7 +144,7 @@ def test_a_hot_sharding_key_is_named_and_growth_stops_after_the_step_that_did_no
 def test_devices_that_write_alone_are_no_hot_keys() -> None:
     """Each batch holds one sharding key's events; all of them together need more shards."""
     numbers = itertools.count()
-    fleet = Fleet(
+    fleet = WriterFleet(
         database=lambda time, random: SimulatedDynamoDB(
             time, fleet_table(warm_write=40_000), random
         ),
@@ -163,7 +163,7 @@ def test_devices_that_write_alone_are_no_hot_keys() -> None:
 
 def test_a_table_short_of_partitions_stops_growth_and_says_so() -> None:
     world = World(events_table(warm_write=4_000.0))
-    store = world.store(Settings(growth=Growth(most_step=64)))
+    store = world.store(Settings(growth=Growth(max_step=64)))
     for _ in range(12):
         begun = world.clock.seconds
         store.write(world.events(900, payload_bytes=9_500), timeout=5)
@@ -268,7 +268,7 @@ def test_what_probes_stored_is_accepted_and_not_written_again() -> None:
     assert len(port.writes) == result.accepted
 
 
-def test_probes_are_three_at_most_and_rest_between_two_rounds() -> None:
+def test_probes_are_three_at_max_and_rest_between_two_rounds() -> None:
     world = World()
     Unprocessed(world, share=100).write(200)
     assert world.calls["BatchWriteItem events"] > 200, "round upon round"
@@ -342,7 +342,7 @@ def test_old_events_add_no_pressure_to_the_layout_in_force() -> None:
 
 def test_a_random_layout_draws_new_shards_for_what_throttled_before_it_grew() -> None:
     world = World()
-    store = world.store(Settings(mode=Mode.RANDOM), usage=None)
+    store = world.store(Settings(mode=ShardingMode.RANDOM), usage=None)
     events = world.events(1_000, payload_bytes=3_500)
     assert store.write(events, timeout=10).accepted == 1_000
     assert world.counts[0] >= 8

@@ -3,16 +3,16 @@ from typing import Any
 
 import pytest
 
-from spillway.scaling.observation import Cause
-from spillway.scaling.pressure import Pressure
-from spillway.storage.port import (
+from spillway.dynamodb.port import (
     OutcomeUnknownError,
     RefusedError,
     StorageError,
     ThrottledError,
     UnreachableError,
 )
-from spillway.writing.probes import guess, probe
+from spillway.scaling.evidence import ThrottleSummary
+from spillway.scaling.policy import ThrottleKind
+from spillway.writing.throttling import attribute_by_concentration, send_probes
 from tests.scaling.world import INDEX_KEY_RANGE, TABLE_KEY_RANGE, pressure_on, throttled
 
 
@@ -36,7 +36,7 @@ def _shut(*reasons: Any) -> ThrottledError:
     return ThrottledError("ThrottlingException", "", reasons)
 
 
-def _on(*shards: int) -> Pressure:
+def _on(*shards: int) -> ThrottleSummary:
     return pressure_on(*(throttled(shard=shard) for shard in shards))
 
 
@@ -49,20 +49,24 @@ def _on(*shards: int) -> Pressure:
         ((4, 5), ["ORD#4", "ORD#5"]),
     ],
 )
-def test_at_most_three_probes_go_to_the_keys_that_throttled_most(
+def test_at_max_three_probes_go_to_the_keys_that_throttled_most(
     shards: tuple[int, ...], asked: list[str]
 ) -> None:
     call, pressure = Answers(None, None, None), _on(*shards)
-    probed = probe(call, "events", pressure)
+    probed = send_probes(call, "events", pressure)
     assert call.asked == asked
     assert len(probed.stored) == len(asked)
     assert len({id(item) for item in probed.stored}) == len(asked), "each probe is another event"
-    assert (probed.exhausted, probed.without_reason, pressure.cause) == (True, False, Cause.UNKNOWN)
+    assert (probed.exhausted, probed.without_reason, pressure.cause) == (
+        True,
+        False,
+        ThrottleKind.UNKNOWN,
+    )
 
 
 def test_the_first_reason_explains_all_and_ends_probing() -> None:
     call, pressure = Answers(None, _shut(INDEX_KEY_RANGE)), _on(0, 0, 1, 2)
-    probed = probe(call, "events", pressure)
+    probed = send_probes(call, "events", pressure)
     assert len(call.asked) == 2
     assert [item["PK"]["S"] for item in probed.stored] == ["ORD#0"]
     assert pressure.index == {0: 4}
@@ -71,21 +75,21 @@ def test_the_first_reason_explains_all_and_ends_probing() -> None:
 
 
 def test_throttles_that_name_nothing_are_told_apart_from_probes_that_pass() -> None:
-    probed = probe(Answers(_shut(), None, _shut()), "events", _on(0, 0, 0))
+    probed = send_probes(Answers(_shut(), None, _shut()), "events", _on(0, 0, 0))
     assert (probed.exhausted, probed.without_reason, len(probed.stored)) == (True, True, 1)
 
 
 @pytest.mark.parametrize("error", [UnreachableError("x", ""), RefusedError("AccessDenied", "")])
 def test_a_probe_that_fails_ends_probing_and_shows_nothing(error: StorageError) -> None:
     call = Answers(None, error)
-    probed = probe(call, "events", _on(0, 0, 0))
+    probed = send_probes(call, "events", _on(0, 0, 0))
     assert (len(probed.stored), probed.unknown, probed.exhausted) == (1, [], False)
 
 
 def test_a_probe_whose_reply_is_lost_may_have_stored_its_item() -> None:
     error = OutcomeUnknownError("ReadTimeoutError", "")
     pressure = _on(0, 0, 0)
-    probed = probe(Answers(error), "events", pressure)
+    probed = send_probes(Answers(error), "events", pressure)
     assert (probed.stored, probed.exhausted) == ([], False)
     assert probed.unknown == [(pressure.unexplained[0].item, error)]
 
@@ -105,7 +109,7 @@ def test_one_key_far_above_the_rest_is_taken_for_the_cause(
     throttles: dict[int, int], *, named: bool
 ) -> None:
     pressure = _on(*(shard for shard, count in throttles.items() for _ in range(count)))
-    guess(pressure)
-    assert (pressure.cause is Cause.KEY_RANGE) == named
+    attribute_by_concentration(pressure)
+    assert (pressure.cause is ThrottleKind.KEY_RANGE) == named
     assert dict(pressure.table) == (throttles if named else {})
     assert TABLE_KEY_RANGE not in pressure.capacity

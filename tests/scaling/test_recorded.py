@@ -1,8 +1,7 @@
 import pytest
 
-from spillway.scaling.recorded import RecordedUsage
-from spillway.scaling.usage import WINDOW, Sample, add_request
-from spillway.storage.port import ThrottledError
+from spillway.dynamodb.port import ThrottledError
+from spillway.scaling.usage import WINDOW, UsageReader, UsageSample, add_request
 from tests.model.atomic_table import AtomicTables
 from tests.support.faults import throttled_call
 
@@ -15,7 +14,7 @@ def _tables(windows: int) -> AtomicTables:
     for n in range(windows):
         for series in ("ORD", "another"):
             for second, units in ((0, 5.5), (9, 2.0)):
-                sample = Sample(units, 1, 3, 0.25)
+                sample = UsageSample(units, 1, 3, 0.25)
                 now = START + n * WINDOW + second
                 tables("UpdateItem", add_request("usage", series, now, sample))
     return tables
@@ -23,9 +22,9 @@ def _tables(windows: int) -> AtomicTables:
 
 def test_windows_come_back_in_order_over_all_pages_with_their_sums() -> None:
     tables = _tables(17)
-    found = RecordedUsage(tables, "usage").windows("ORD", START, START + 1_000)
+    found = UsageReader(tables, "usage").windows("ORD", START, START + 1_000)
     assert [each.start for each in found] == [START + n * WINDOW for n in range(17)]
-    assert {each.usage for each in found} == {Sample(7.5, 2, 6, 0.5)}
+    assert {each.usage for each in found} == {UsageSample(7.5, 2, 6, 0.5)}
     assert tables.counts["Query"] == 4, "pages of five"
 
 
@@ -39,14 +38,14 @@ def test_windows_come_back_in_order_over_all_pages_with_their_sums() -> None:
 def test_only_windows_that_began_in_the_range_come_back(
     since: float, until: float, windows: int
 ) -> None:
-    recorded = RecordedUsage(_tables(17), "usage")
+    recorded = UsageReader(_tables(17), "usage")
     assert len(recorded.windows("ORD", START + since, START + until)) == windows
 
 
 def test_a_series_without_usage_has_no_windows() -> None:
-    assert RecordedUsage(_tables(1), "usage").windows("unknown", 0, 2 * START) == []
+    assert UsageReader(_tables(1), "usage").windows("unknown", 0, 2 * START) == []
 
 
 def test_a_throttled_read_is_raised() -> None:
     with pytest.raises(ThrottledError):
-        RecordedUsage(throttled_call, "usage").windows("ORD", 0, 100)
+        UsageReader(throttled_call, "usage").windows("ORD", 0, 100)

@@ -5,9 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from spillway.scaling.recorder import UsageRecorder
-from spillway.scaling.usage import Demand, Sample
-from spillway.storage.port import ThrottledError
+from spillway.dynamodb.port import ThrottledError
+from spillway.scaling.usage import UsageRecorder, UsageSample, WriteDemand
 from tests.model.atomic_table import AtomicTables
 from tests.support.fakes import FakeClock
 from tests.support.faults import throttled_call
@@ -27,13 +26,13 @@ class Fleet:
     def recorder(self, random: Callable[[], float]) -> UsageRecorder:
         return UsageRecorder(self.tables, USAGE, self.clock.now, random)
 
-    def write(self, seconds: float, rate: float, size: int) -> list[Demand]:
+    def write(self, seconds: float, rate: float, size: int) -> list[WriteDemand]:
         """Record requests of one size in turn at a rate; return the rates that came back."""
         seen = []
         for n in range(round(seconds * rate / size)):
             self.clock.seconds += size / rate
             recorder = self.recorders[n % len(self.recorders)]
-            demand = recorder.record("ORD", size, lambda: Sample(4 * size, 2 * size, size))
+            demand = recorder.record("ORD", size, lambda: UsageSample(4 * size, 2 * size, size))
             seen += [demand] if demand is not None else []
         return seen
 
@@ -102,7 +101,7 @@ def test_a_series_that_went_quiet_is_sampled_more_again() -> None:
 
 
 def test_nothing_is_measured_for_writes_that_are_not_sampled() -> None:
-    def never() -> Sample:
+    def never() -> UsageSample:
         raise AssertionError
 
     recorder = Fleet(1).recorder(lambda: 0.5)
@@ -112,7 +111,7 @@ def test_nothing_is_measured_for_writes_that_are_not_sampled() -> None:
 def test_an_answer_that_fails_costs_precision_only() -> None:
     clock = FakeClock()
     recorder = UsageRecorder(throttled_call, USAGE, clock.now, lambda: 0.0)
-    assert recorder.record("ORD", 1_000, lambda: Sample(1, 1, 1)) is None
+    assert recorder.record("ORD", 1_000, lambda: UsageSample(1, 1, 1)) is None
     assert recorder.failures == 1
 
 
@@ -146,6 +145,6 @@ def test_many_series_do_not_fill_the_memory() -> None:
     fleet.clock.seconds += 5.6
     recorder = fleet.recorder(lambda: 0.0)
     for n in range(10_500):
-        assert recorder.record(str(n), 500, lambda: Sample(1, 1, 500)) is not None
+        assert recorder.record(str(n), 500, lambda: UsageSample(1, 1, 500)) is not None
     assert len(recorder._rates) <= 10_000  # noqa: SLF001
     assert recorder._rates.get("10499") is not None, "the latest is known still"  # noqa: SLF001

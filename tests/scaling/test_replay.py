@@ -4,10 +4,10 @@ from typing import Final
 
 import pytest
 
-from spillway.scaling.shrink import Shrink
+from spillway.control.shrinking import ShrinkSettings
 from tests.scaling.days import DAY, HOUR, Rate, Replay, daily
 
-MOST_CHANGES: Final = 4
+MAX_CHANGES: Final = 4
 
 
 def _weekdays(seconds: float) -> float:
@@ -36,48 +36,48 @@ def _with_one_spike(seconds: float) -> float:
 
 
 def test_a_daily_peak_is_kept_and_costs_no_changes() -> None:
-    replay = Replay(daily(400, 9_000), Shrink(), shards=8).run(4)
+    replay = Replay(daily(400, 9_000), ShrinkSettings(), shards=8).run(4)
     assert replay.short.total() == 0
-    assert replay.changes[0] <= MOST_CHANGES  # to what the first day needs
+    assert replay.changes[0] <= MAX_CHANGES  # to what the first day needs
     assert [replay.changes[day] for day in range(1, 4)] == [0] * 3
     assert replay.layout.current.shards == 64
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_short_window_follows_the_day_in_four_changes(seed: int) -> None:
-    follow = Shrink(window=3 * HOUR, cooldown=3 * HOUR)
+    follow = ShrinkSettings(window=3 * HOUR, cooldown=3 * HOUR)
     replay = Replay(daily(100, 9_500), follow, shards=64, seed=seed, every=2 * HOUR).run(3)
     assert replay.short.total() == 0
     later = range(1, 3)
-    assert all(1 < replay.changes[day] <= MOST_CHANGES for day in later)
+    assert all(1 < replay.changes[day] <= MAX_CHANGES for day in later)
     assert all(min(replay.counts[24 * day : 24 * day + 24]) <= 32 for day in later)
     assert all(max(replay.counts[24 * day : 24 * day + 24]) == 64 for day in later)
 
 
 def test_weekends_give_shards_up_and_mondays_take_them_back() -> None:
-    replay = Replay(_weekdays, Shrink(), shards=64).run(8)
+    replay = Replay(_weekdays, ShrinkSettings(), shards=64).run(8)
     assert replay.short.total() == 0
-    assert max(replay.changes.values()) <= MOST_CHANGES
+    assert max(replay.changes.values()) <= MAX_CHANGES
     assert max(replay.counts[: 4 * 24]) == 64
     assert min(replay.counts[5 * 24 : 7 * 24]) < 64
     assert replay.counts[7 * 24 + 12] == 64
 
 
 def test_a_daily_job_that_comes_late_finds_its_shards() -> None:
-    replay = Replay(_with_job_at(2, late=1_500), Shrink()).run(4)
+    replay = Replay(_with_job_at(2, late=1_500), ShrinkSettings()).run(4)
     assert [replay.short[day] for day in range(1, 4)] == [0] * 3
-    assert max(replay.changes.values()) <= MOST_CHANGES
+    assert max(replay.changes.values()) <= MAX_CHANGES
 
 
 def test_the_same_job_would_be_short_if_less_than_a_day_were_remembered() -> None:
-    forgetful = Shrink(window=20 * HOUR)
+    forgetful = ShrinkSettings(window=20 * HOUR)
     replay = Replay(_with_job_at(2, late=1_500), forgetful).run(4)
     assert sum(replay.short[day] for day in range(1, 4)) > 0
 
 
 def test_a_spike_is_forgotten_after_the_window_step_by_step() -> None:
-    replay = Replay(_with_one_spike, Shrink(), shards=16).run(4)
-    assert max(replay.changes.values()) <= MOST_CHANGES
+    replay = Replay(_with_one_spike, ShrinkSettings(), shards=16).run(4)
+    assert max(replay.changes.values()) <= MAX_CHANGES
     assert max(replay.counts) == 128
     assert min(replay.counts[33 : 33 + 36]) == 128
     assert replay.counts[-1] == 32
@@ -86,7 +86,7 @@ def test_a_spike_is_forgotten_after_the_window_step_by_step() -> None:
 
 
 def test_traffic_that_fades_gives_up_its_shards_day_by_day() -> None:
-    replay = Replay(_fading, Shrink(), shards=64).run(6)
+    replay = Replay(_fading, ShrinkSettings(), shards=64).run(6)
     assert replay.short.total() == 0
     assert replay.counts == sorted(replay.counts, reverse=True)
     assert replay.layout.current.shards <= 8
@@ -94,7 +94,7 @@ def test_traffic_that_fades_gives_up_its_shards_day_by_day() -> None:
 
 
 def test_an_idle_series_comes_down_to_one_shard() -> None:
-    replay = Replay(lambda _: 0.0, Shrink(), shards=256, every=HOUR).run(4)
+    replay = Replay(lambda _: 0.0, ShrinkSettings(), shards=256, every=HOUR).run(4)
     assert replay.layout.current.shards == 1
     # After the window 64, then 16, 4 and 1, each when the cooldown is over and the planner runs again.
     assert 36 + 3 * 6 <= replay.counts.index(1) <= 36 + 3 * 7
@@ -102,6 +102,6 @@ def test_an_idle_series_comes_down_to_one_shard() -> None:
 
 @pytest.mark.parametrize("rate", [100.0, 690.0, 2_790.0])
 def test_no_step_is_undone_while_the_rate_stays_as_it_is(rate: float) -> None:
-    replay = Replay(lambda _: rate, Shrink(), noise=0.0, shards=256).run(3)
+    replay = Replay(lambda _: rate, ShrinkSettings(), noise=0.0, shards=256).run(3)
     assert replay.counts == sorted(replay.counts, reverse=True)
     assert replay.layout.current.shards < 64

@@ -8,12 +8,12 @@ import pytest
 from msgspec import structs
 
 from spillway import Settings
+from spillway.dynamodb.port import ThrottlingReason
 from spillway.limiters import IntervalLimiter
 from spillway.memo import Memo
 from spillway.scaling.evidence import ThrottledRates
-from spillway.scaling.growth import Growth
-from spillway.scaling.report import Reporter, ScalingEvent, ScalingKind
-from spillway.storage.port import ThrottlingReason
+from spillway.scaling.updates import Reporter, ScalingEvent, ScalingKind
+from spillway.settings import Growth
 from tests.scaling.world import World, events_table, pressure_on
 from tests.support.fakes import FakeClock
 

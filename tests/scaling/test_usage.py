@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from spillway.keys import USAGE_EXPIRES, USAGE_KEY, USAGE_SORT_KEY
 from spillway.scaling.usage import (
     WINDOW,
-    Sample,
+    UsageSample,
     add_request,
-    demand_of,
     sampling_probability,
+    steady_demand,
     window_of,
 )
 from tests.model.atomic_table import AtomicTables
@@ -40,7 +40,7 @@ def test_a_busy_series_takes_20_updates_a_second_at_most(events: int, rate: floa
 def test_a_sample_stands_for_those_not_taken(events: int, rate: float) -> None:
     """The expectation of what is added is what was written, whatever the probability."""
     probability = sampling_probability(events, rate)
-    taken = Sample(3 * events, 2 * events, events).taken_with(probability)
+    taken = UsageSample(3 * events, 2 * events, events).taken_with(probability)
     expected = (3 * events, 2 * events, events)
     added = (taken.table_units, taken.index_units, taken.events)
     assert tuple(each * probability for each in added) == pytest.approx(expected)
@@ -49,13 +49,13 @@ def test_a_sample_stands_for_those_not_taken(events: int, rate: float) -> None:
     assert taken.variance * probability == pytest.approx(variance)
 
 
-def _recorded(sizes: list[int], rate: float, random: Random) -> Sample:
-    total = Sample(0, 0, 0)
+def _recorded(sizes: list[int], rate: float, random: Random) -> UsageSample:
+    total = UsageSample(0, 0, 0)
     for size in sizes:
         probability = sampling_probability(size, rate)
         if random.random() < probability:
-            taken = Sample(4 * size, size, size).taken_with(probability)
-            total = Sample(
+            taken = UsageSample(4 * size, size, size).taken_with(probability)
+            total = UsageSample(
                 total.table_units + taken.table_units,
                 total.index_units + taken.index_units,
                 total.events + taken.events,
@@ -88,7 +88,7 @@ def test_a_sample_goes_to_the_second_it_was_taken_in() -> None:
     tables = AtomicTables()
     for offset, units in ((0.0, 1.5), (0.9, 2.25), (9.99, 4.0), (10.0, 8.0)):
         answer = tables(
-            "UpdateItem", add_request("u", "ORD", T0 + offset, Sample(units, 2, 3, 0.5))
+            "UpdateItem", add_request("u", "ORD", T0 + offset, UsageSample(units, 2, 3, 0.5))
         )
     (first, second) = sorted(tables.usage.values(), key=lambda item: item[USAGE_SORT_KEY]["N"])
     assert answer["Attributes"] == second
@@ -136,7 +136,7 @@ SURE: Final = dict.fromkeys(range(-10, 10), (100.0, 0.0))
 def test_rates_are_those_of_the_last_seconds(
     seconds: Mapping[int, tuple[float, float]], now: float, least: int, rate: float
 ) -> None:
-    demand = demand_of(T0 + now, _windows(seconds), least)
+    demand = steady_demand(T0 + now, _windows(seconds), least)
     assert demand is not None
     assert demand.events == pytest.approx(rate)
     assert (demand.table_units, demand.index_units) == pytest.approx((4 * rate, 2 * rate))
@@ -145,7 +145,7 @@ def test_rates_are_those_of_the_last_seconds(
 def test_rough_samples_are_averaged_over_as_many_seconds_as_it_takes() -> None:
     """One second is known to 50 %, two to 35.4 %, three to 29 %."""
     rough = dict.fromkeys(range(10), (100.0, 2_500.0)) | {5: (400.0, 2_500.0)}
-    demand = demand_of(T0 + 8.0, _windows(rough), 1)
+    demand = steady_demand(T0 + 8.0, _windows(rough), 1)
     assert demand is not None
     assert demand.events == pytest.approx(200)
 
@@ -162,4 +162,4 @@ def test_rough_samples_are_averaged_over_as_many_seconds_as_it_takes() -> None:
 def test_too_few_samples_are_no_rate(
     seconds: Mapping[int, tuple[float, float]], now: float, least: int
 ) -> None:
-    assert demand_of(T0 + now, _windows(seconds), least) is None
+    assert steady_demand(T0 + now, _windows(seconds), least) is None

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.scaling.growth import Growth
+from spillway.settings import Growth
 
 below_one = st.floats(0, 1, exclude_max=True)
 bounds = st.tuples(st.floats(0, 100), st.floats(0, 100)).map(sorted)

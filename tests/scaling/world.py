@@ -7,17 +7,24 @@ from datetime import timedelta
 from random import Random
 from typing import Any, Final
 
-from heat import Heat, IndexSettings, Key, Parameters, TableSettings, Throughput
+from dynamoheat import (
+    Heat,
+    IndexSettings,
+    Key,
+    ModelParameters,
+    ProvisionedThroughput,
+    TableSettings,
+)
 from spillway import Event, EventStore, Settings, ThrottledError, keys
-from spillway.layouts.item import decode_layout
+from spillway.dynamodb.port import ThrottlingReason
+from spillway.layouts.codec import decode_layout
 from spillway.layouts.model import Layout
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
-from spillway.scaling.grower import Grower
-from spillway.scaling.pressure import Pressure, Throttled
-from spillway.scaling.recorder import UsageRecorder
-from spillway.scaling.report import ScalingEvent, ScalingKind
-from spillway.storage.port import ThrottlingReason
+from spillway.scaling.autoscaler import WriterAutoscaler
+from spillway.scaling.evidence import ThrottledWrite, ThrottleSummary
+from spillway.scaling.updates import ScalingEvent, ScalingKind
+from spillway.scaling.usage import UsageRecorder
 from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
 from tests.support.fakes import FakeClock, dated, fake_runtime
 
@@ -42,11 +49,13 @@ INDEX_KEY_RANGE: Final = ThrottlingReason(
 
 def events_table(**throughput: float) -> TableSettings:
     """The main table: on demand and warm with 40 partitions, as its index is, unless told otherwise."""
-    given = Throughput(**(throughput or {"warm_write": 40_000.0}))
+    given = ProvisionedThroughput(**(throughput or {"warm_write": 40_000.0}))
     index = IndexSettings(
         name=keys.INDEX_NAME,
         key=Key(keys.INDEX_PARTITION_KEY, keys.SORT_KEY),
-        throughput=Throughput(warm_write=40_000.0) if given.provisioned_write is None else given,
+        throughput=ProvisionedThroughput(warm_write=40_000.0)
+        if given.provisioned_write is None
+        else given,
     )
     return TableSettings(
         name=EVENTS,
@@ -67,7 +76,7 @@ class World:
     def __init__(
         self,
         settings: TableSettings | None = None,
-        parameters: Parameters | None = None,
+        parameters: ModelParameters | None = None,
         *,
         seed: int = 1,
     ) -> None:
@@ -117,13 +126,15 @@ class World:
             **{"usage": USAGE, **options},
         )
 
-    def grower(self, settings: Settings | None = None, *, with_usage: bool = True) -> Grower:
+    def grower(
+        self, settings: Settings | None = None, *, with_usage: bool = True
+    ) -> WriterAutoscaler:
         """Return another process's grower that has loaded the layout."""
         settings = settings or Settings()
         layouts = LayoutSource(self, LAYOUTS, settings, self.runtime())
         layouts.to_write(SERIES)
         recorder = UsageRecorder(self, USAGE, self.clock.now, self.random.random)
-        return Grower(
+        return WriterAutoscaler(
             layouts,
             recorder if with_usage else None,
             settings.growth,
@@ -183,21 +194,23 @@ def throttled(
     index_shard: int = 0,
     units: int = 1,
     sharding_key: str | None = None,
-) -> Throttled:
+) -> ThrottledWrite:
     """Return a write that throttled for these reasons."""
     item = {
         keys.PARTITION_KEY: {"S": keys.partition_key(SERIES, shard)},
         keys.INDEX_PARTITION_KEY: {"S": keys.index_key(SERIES, "2026-06-01T12", index_shard)},
     }
-    return Throttled(item, units, sharding_key, ThrottledError("ThrottlingException", "", reasons))
+    return ThrottledWrite(
+        item, units, sharding_key, ThrottledError("ThrottlingException", "", reasons)
+    )
 
 
 def pressure_on(
-    *writes: Throttled, epoch_id: int | None = None, new_units: int = 1_000
-) -> Pressure:
+    *writes: ThrottledWrite, epoch_id: int | None = None, new_units: int = 1_000
+) -> ThrottleSummary:
     """Return a pressure of writes, by default of one that a key range of the table throttled.
 
     By default so many events throttled for the first time that the series is surely hot.
     """
-    pressure = Pressure.of(writes or (throttled(TABLE_KEY_RANGE),))
+    pressure = ThrottleSummary.of(writes or (throttled(TABLE_KEY_RANGE),))
     return replace(pressure, epoch_id=epoch_id, new_units=new_units)

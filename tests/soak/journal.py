@@ -116,7 +116,7 @@ class Tail:
 
     def __init__(self, paths: list[Path], most: int = 400) -> None:
         self.latest: list[Identity] = []
-        self._most = most
+        self._max = most
         self._read = dict.fromkeys(paths, 0)
 
     def update(self) -> list[Identity]:
@@ -130,5 +130,5 @@ class Tail:
                 entry = _decode(line)
                 if isinstance(entry, Acknowledged):
                     self.latest += entry.events
-        del self.latest[: -self._most]
+        del self.latest[: -self._max]
         return self.latest

@@ -14,15 +14,7 @@ from botocore.config import Config
 from local.clients import client_settings
 from spillway import Event, StorageError, keys
 from spillway.timestamps import format_epoch, format_time
-from tests.soak.journal import (
-    Acknowledged,
-    Changed,
-    Failed,
-    Identity,
-    Journal,
-    Read,
-    Sent,
-)
+from tests.soak.journal import Acknowledged, Changed, Failed, Identity, Journal, Read, Sent
 from tests.soak.world import (
     COUNTS,
     SERIES,
@@ -106,7 +98,7 @@ def _read_recent(process: Process) -> None:
     end = start + process.random.uniform(0.5, 20)
     limit = process.random.randint(2, 20)
     series = process.random.choice(SERIES)
-    read_range(process, series, _datetime(start), _datetime(end), limit=limit, most_pages=6)
+    read_range(process, series, _datetime(start), _datetime(end), limit=limit, max_pages=6)
 
 
 def _read_around(process: Process) -> None:
@@ -128,7 +120,7 @@ def _read_sharding_key(process: Process) -> None:
     start, end = _datetime(now - process.random.choice((5, 40, 8_000))), _datetime(now + 20)
     key = process.random.choice([key for key in SHARDING_KEYS if key])
     series = process.random.choice(SERIES)
-    read_range(process, series, start, end, limit=30, most_pages=5, sharding_key=key)
+    read_range(process, series, start, end, limit=30, max_pages=5, sharding_key=key)
 
 
 def _read_one(process: Process) -> None:
@@ -151,7 +143,7 @@ def read_range(
     end: datetime,
     *,
     limit: int,
-    most_pages: int = 1_000,
+    max_pages: int = 1_000,
     order: str | None = None,
     sharding_key: str | None = None,
     source: str = "table",
@@ -159,7 +151,7 @@ def read_range(
     """Read a range page by page, strongly consistent unless from the index, and log the answer."""
     order = order or process.random.choice(("asc", "desc"))
     began, cursor, found = monotonic(), None, list[Event]()
-    for _ in range(most_pages):
+    for _ in range(max_pages):
         page = process.store(series).read(
             series,
             start,

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import boto3
 import msgspec
 
-from heat.serve.options import HeatOptions
+from dynamoheat.serve.options import HeatOptions
 from local.children import Child, last_lines, spawn, stop
 from local.cloud import Cloud, running
 from local.state import ROOT

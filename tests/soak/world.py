@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from spillway import Event, EventStore, Mode, Runtime, Settings, keys
-from spillway.scaling.growth import Growth
+from spillway import Event, EventStore, Runtime, Settings, ShardingMode, keys
+from spillway.settings import Growth
 from spillway.timestamps import format_time, to_datetime
 from tests.soak.journal import Identity, Journal, Tail
 
@@ -41,8 +41,8 @@ SETTINGS: Final = Settings(
     clock_error=1,
     future_skew=15,
     layout_ttl=3,
-    most_epochs=8,
-    growth=Growth(most_shards=16, partition_wcu=1),  # any throttled write makes its series grow
+    max_epochs=8,
+    growth=Growth(max_shards=16, partition_wcu=1),  # any throttled write makes its series grow
 )
 _POLL: Final = 0.02  # seconds
 
@@ -111,7 +111,7 @@ class Process:
 
     @cached_property
     def _archive(self) -> EventStore:
-        return self._make(replace(self._settings, mode=Mode.RANDOM))
+        return self._make(replace(self._settings, mode=ShardingMode.RANDOM))
 
     def _make(self, settings: Settings) -> EventStore:
         return EventStore(

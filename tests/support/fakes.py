@@ -8,7 +8,7 @@ from email.utils import formatdate
 from typing import Any, TypeVar
 
 from spillway import Runtime
-from spillway.storage.port import Call
+from spillway.dynamodb.port import Call
 
 __all__ = ["NOON", "FakeClock", "dated", "fake_runtime", "one_by_one", "undated"]
 

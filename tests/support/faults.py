@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from spillway.storage.port import Call, OutcomeUnknownError, ThrottledError, UnreachableError
+from spillway.dynamodb.port import Call, OutcomeUnknownError, ThrottledError, UnreachableError
 
 __all__ = ["Fault", "FaultyCall", "throttled_call"]
 

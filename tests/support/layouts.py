@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from spillway.keys import Bucket
-from spillway.layouts.item import encode_layout
+from spillway.keys import TimeBucket
+from spillway.layouts.codec import encode_layout
 from spillway.layouts.model import OPEN, START, Epoch, Layout
-from spillway.sharding import Mode
+from spillway.sharding import ShardingMode
 from spillway.timestamps import format_time
 from tests.support.memory_table import LAYOUTS, MemoryTable
 
@@ -29,8 +29,8 @@ def epoch(
         id=number,
         shards=shards,
         index_shards=index_shards,
-        mode=Mode(mode),
-        bucket=Bucket(bucket),
+        mode=ShardingMode(mode),
+        bucket=TimeBucket(bucket),
         low=START if low is None else format_time(low),
         horizon=horizon,
         close=OPEN if close is None else format_time(close),

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from spillway import keys
-from spillway.storage.port import ConditionFailedError, Item, RefusedError
+from spillway.dynamodb.port import ConditionFailedError, Item, RefusedError
 
 __all__ = ["EVENTS", "LAYOUTS", "USAGE", "MemoryTable", "item_bytes", "memory_table", "targets_of"]
 

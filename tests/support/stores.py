@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from spillway import Event, EventStore, Settings
+from spillway.dynamodb.port import Call
 from spillway.layouts.model import Snapshot
-from spillway.layouts.store import LayoutStore
-from spillway.storage.port import Call
+from spillway.layouts.repository import LayoutRepository
 from tests.support.fakes import NOON, FakeClock, fake_runtime
 from tests.support.memory_table import EVENTS, LAYOUTS, USAGE, MemoryTable, memory_table
 
@@ -44,7 +44,7 @@ class MemoryStore:
 
     def layout(self, series: str) -> Snapshot:
         """Return the stored layout of a series, by a way of its own."""
-        found = LayoutStore(self.table, LAYOUTS, self.settings, self.clock.now).read(series)
+        found = LayoutRepository(self.table, LAYOUTS, self.settings, self.clock.now).read(series)
         assert found is not None
         return found
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from spillway.keys import Bucket
-from spillway.reading.query import Order
+from spillway.keys import TimeBucket
+from spillway.scanning.query import Order
 from spillway.timestamps import format_time
 from tests.support.fakes import NOON
 
@@ -28,12 +28,12 @@ __all__ = [
 _NASTY = ["#", "##", "a#1", "a#1#0", "/shared/firetvGen2.txt", "\0", "\n", "é", "日本", "😀", "\U0010ffff", " "]  # fmt: skip
 
 
-def texts(most_bytes: int, *, without: str = "") -> st.SearchStrategy[str]:
-    """Return text of 1 to `most_bytes` bytes of UTF-8, often with characters that break naive keys."""
+def texts(max_bytes: int, *, without: str = "") -> st.SearchStrategy[str]:
+    """Return text of 1 to `max_bytes` bytes of UTF-8, often with characters that break naive keys."""
     alphabet = st.characters(exclude_categories=["Cs"], exclude_characters=without)
     nasty = st.sampled_from([text for text in _NASTY if not set(text) & set(without)])
     pieces = st.lists(st.one_of(nasty, st.text(alphabet, max_size=6)), min_size=1, max_size=4)
-    return pieces.map("".join).filter(lambda text: 1 <= len(text.encode()) <= most_bytes)
+    return pieces.map("".join).filter(lambda text: 1 <= len(text.encode()) <= max_bytes)
 
 
 series_names = texts(1_024)
@@ -64,7 +64,7 @@ def ranges(first: datetime, last: datetime) -> st.SearchStrategy[tuple[datetime,
 
 
 power_of_two_shards = st.sampled_from([1, 2, 4, 8, 16])
-buckets = st.sampled_from(Bucket)
+buckets = st.sampled_from(TimeBucket)
 orders = st.sampled_from([order.value for order in Order])
 
 _scalars = (

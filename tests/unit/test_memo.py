@@ -5,7 +5,7 @@ from spillway.memo import Memo
 from tests.support.fakes import FakeClock
 
 
-def test_a_memo_gives_up_what_was_least_recently_used() -> None:
+def test_a_memo_gives_up_what_was_min_recently_used() -> None:
     memo: Memo[int] = Memo(max_entries=3)
     for number, key in enumerate("abc"):
         memo.put(key, number)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from amazondax import AttributeValueDecoder, AttributeValueEncoder
 from amazondax.CborEncoder import CborEncoder
 
-from spillway.storage.port import Item
+from spillway.dynamodb.port import Item
 from tests.dax.double.codec import decode_bytes, encoded
 
 # The client offers no public way to read one side of its protocol.

@@ -8,7 +8,7 @@ from typing import Any, Final
 from amazondax.AttributeValueDecoder import _decode_attribute_value
 from amazondax.Constants import DaxDataRequestParam, DaxMethodIds, DaxResponseParam, Role
 
-from spillway.storage.port import Call, RefusedError, StorageError
+from spillway.dynamodb.port import Call, RefusedError, StorageError
 from tests.dax.double.caches import AnswerCache
 from tests.dax.double.codec import Decoder, encoded, skip
 from tests.dax.double.conditions import KeyCondition

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from spillway.storage.port import Call
+from spillway.dynamodb.port import Call
 from tests.dax.double.codec import Decoder, NoMoreData, decode_socket, skip
 from tests.dax.double.node import Node
 

@@ -1,0 +1,1 @@
+"""Studies of the model: validation against published measurements, earlier designs, and figures."""

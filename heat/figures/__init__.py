@@ -1,4 +1,0 @@
-"""Pictures of the model for the documentation, drawn with matplotlib: `python -m heat.figures`.
-
-The only part of `heat` that draws; nothing else imports it. Equal runs give equal files.
-"""

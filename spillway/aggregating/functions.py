@@ -1,0 +1,251 @@
+"""Aggregate functions: exact sums, percentiles, and the tally of one interval."""
+
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from fractions import Fraction
+from math import floor, fsum, isfinite
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    from ddsketch import DDSketch
+
+__all__ = [
+    "MAX_EXACT",
+    "PERCENTILES",
+    "RELATIVE_ERROR",
+    "ExactSum",
+    "Fill",
+    "Function",
+    "IntervalTally",
+    "Number",
+    "Percentiles",
+    "interpolate",
+]
+
+
+Number = int | float
+
+
+class Function(StrEnum):
+    """What is made of the numbers of an interval; of an interval without numbers, `count` is 0 and all else is None.
+
+    `count` counts numbers, without a field events. `first` and `last` are in order of time, then sharding key and id.
+    """
+
+    COUNT = "count"
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+    AVG = "avg"
+    FIRST = "first"
+    LAST = "last"
+    P50 = "p50"
+    P90 = "p90"
+    P99 = "p99"
+
+
+PERCENTILES: Final = {Function.P50: 0.5, Function.P90: 0.9, Function.P99: 0.99}
+
+
+class Fill(StrEnum):
+    """What stands in intervals without numbers, except for `count`, which is 0 there.
+
+    `none` leaves out intervals without events; `previous` repeats the interval before; `linear` lays a line between
+    the neighbours by their starts. Neither looks beyond the range: without a neighbour there, None stands.
+    """
+
+    NONE = "none"
+    NULL = "null"
+    ZERO = "zero"
+    PREVIOUS = "previous"
+    LINEAR = "linear"
+
+
+def interpolate(low: Number, high: Number, share: float) -> float:
+    """Return the double at `share`, 0 to 1, of the way from one number to another, both within the range of doubles."""
+    first, last = float(low), float(high)
+    value = first + (last - first) * share
+    return value if isfinite(value) else first * (1 - share) + last * share
+
+
+_INTEGRAL: Final = 2.0**53  # doubles from here on have no fraction
+
+
+class ExactSum(Struct):
+    """An exact sum of integers and doubles, rounded once, at its end.
+
+    Attributes:
+        whole: sum of the integers.
+        parts: doubles that add up to the exact sum of all doubles, the greatest first: a few of them.
+        has_doubles: whether any double was added, so that the sum is one.
+    """
+
+    whole: int = 0
+    parts: list[float] = []
+    has_doubles: bool = False
+
+    def add(self, values: Sequence[Number]) -> None:
+        """Add numbers; costs about three passes of `math.fsum` over the doubles among them."""
+        doubles = [value for value in values if type(value) is float]
+        if len(doubles) < len(values):
+            self.whole += sum(value for value in values if type(value) is int)
+        if doubles:
+            self.has_doubles = True
+            self._add_doubles(self.parts + doubles)
+
+    def _add_doubles(self, values: list[float]) -> None:
+        try:
+            self.parts = _condensed(values)
+        except OverflowError:  # somewhere between: large doubles are integers, which have no limit
+            large = [value for value in values if abs(value) >= _INTEGRAL]
+            self.whole += sum(map(int, large))
+            self.parts = _condensed([value for value in values if abs(value) < _INTEGRAL])
+
+    def total(self) -> Number | None:
+        """Return the sum: an integer if all were, else the nearest double, None beyond the range of doubles."""
+        if not self.has_doubles:
+            return self.whole
+        try:
+            return float(self._exact())
+        except OverflowError:
+            return None
+
+    def mean(self, count: int) -> float:
+        """Return the double nearest to the sum divided by how many were added."""
+        return float(self._exact() / count)
+
+    def _exact(self) -> Fraction:
+        return sum(map(Fraction, self.parts), Fraction(self.whole))
+
+
+def _condensed(values: list[float]) -> list[float]:
+    """Return a few doubles with the same exact sum: each the rounded rest of it."""
+    parts = []
+    while total := fsum(values):
+        parts.append(total)
+        values.append(-total)
+    return parts
+
+
+MAX_EXACT: Final = 100_000  # values of an interval, 8 bytes each
+RELATIVE_ERROR: Final = 0.005
+_LARGEST_SKETCHED: Final = 1.7e308  # the sketch's own values lie up to its error above
+
+
+class Percentiles:
+    """The percentiles of numbers, as doubles. Neither their order nor how they are grouped shows in them.
+
+    Up to `max_exact` they are kept, and percentiles interpolate linearly between ranks, as NumPy and pandas do. Beyond,
+    they go into a DDSketch (Masson, Rim, Lee: "DDSketch", VLDB 2019), and a percentile is within 0.5 % of the value
+    at its rank, rounded down: some 11 KB for values of three decimal orders, 2.3 MB for all that doubles can hold.
+    """
+
+    def __init__(self, max_exact: int = MAX_EXACT) -> None:
+        self._max_exact = max_exact
+        self._values = array("d")
+        self._sketch: DDSketch | None = None
+
+    @property
+    def approximate(self) -> bool:
+        """Whether there were too many values to be exact."""
+        return self._sketch is not None
+
+    def add(self, values: Sequence[Number]) -> None:
+        """Add numbers."""
+        self._values.extend(values)
+        if self._sketch is None and len(self._values) <= self._max_exact:
+            return
+        if self._sketch is None:
+            self._sketch = _new_sketch()
+        for value, count in Counter(self._values).items():
+            bounded = max(-_LARGEST_SKETCHED, min(value, _LARGEST_SKETCHED))
+            self._sketch.add(bounded, count)
+        self._values = array("d")
+
+    def at(self, fractions: Sequence[float]) -> list[float | None]:
+        """Return the values at fractions of 0 to 1, in one go; None where nothing was added."""
+        if self._sketch is not None:
+            return [_sketched(self._sketch, fraction) for fraction in fractions]
+        if not self._values:
+            return [None for _ in fractions]
+        ordered = sorted(self._values)
+        return [_interpolated(ordered, fraction) for fraction in fractions]
+
+
+def _new_sketch() -> "DDSketch":
+    from ddsketch import DDSketch  # noqa: PLC0415  seldom needed, and takes time to start
+
+    return DDSketch(RELATIVE_ERROR)
+
+
+def _sketched(sketch: "DDSketch", fraction: float) -> float:
+    return float(sketch.get_quantile_value(fraction) or 0)
+
+
+def _interpolated(ordered: Sequence[float], fraction: float) -> float:
+    position = fraction * (len(ordered) - 1)
+    rank = floor(position)
+    above = ordered[min(rank + 1, len(ordered) - 1)]
+    return interpolate(ordered[rank], above, position - rank)
+
+
+class IntervalTally(Struct):
+    """Counts, extremes and sum of numbers that come in order.
+
+    Attributes:
+        count: numbers, or events where no field is asked for.
+        skipped: events without a number there.
+        low: the least number; of equal ones the first. A zero has no sign.
+        high: the greatest.
+        first: the first.
+        last: the last.
+        sum: of all of them.
+    """
+
+    count: int = 0
+    skipped: int = 0
+    low: Number | None = None
+    high: Number | None = None
+    first: Number | None = None
+    last: Number | None = None
+    sum: ExactSum = field(default_factory=ExactSum)
+
+    def add(self, values: Sequence[Number], skipped: int) -> None:
+        """Add the numbers of further events, and how many of these had none."""
+        self.skipped += skipped
+        if not values:
+            return
+        self.count += len(values)
+        low, high = map(_without_sign_of_zero, (min(values), max(values)))
+        self.low = low if self.low is None else min(self.low, low)
+        self.high = high if self.high is None else max(self.high, high)
+        self.first = values[0] if self.first is None else self.first
+        self.last = values[-1]
+        self.sum.add(values)
+
+    def value(self, function: Function) -> Number | None:
+        """Return one function of the numbers, None where it needs some and there are none; percentiles are not here."""
+        if function is Function.COUNT:
+            return self.count
+        if not self.count:
+            return None
+        if function is Function.SUM:
+            return self.sum.total()
+        if function is Function.AVG:
+            return self.sum.mean(self.count)
+        extremes = {
+            Function.MIN: self.low,
+            Function.MAX: self.high,
+            Function.FIRST: self.first,
+            Function.LAST: self.last,
+        }
+        return extremes[function]
+
+
+def _without_sign_of_zero(value: Number) -> Number:
+    """Return 0.0 for -0.0: they are equal, so the order of events would decide between them."""
+    return value or abs(value)

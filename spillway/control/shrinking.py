@@ -1,0 +1,191 @@
+"""Shrink layouts whose recorded usage needs fewer shards."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from spillway.layouts.model import Layout
+from spillway.layouts.repository import ShardedSeries
+from spillway.layouts.source import LayoutSource
+from spillway.layouts.transitions import ChangeReason
+from spillway.scaling.policy import ScalingDecision, shards_needed
+from spillway.scaling.updates import LayoutUpdater, ScalingKind
+from spillway.scaling.usage import UsageReader, UsageWindow, WriteDemand, peak_demand
+from spillway.settings import Growth
+
+__all__ = ["ShrinkSettings", "ShrinkSweep", "decide_shrink"]
+
+
+_FILL: Final = 0.7  # where growth waits for throttling
+_HOUR: Final = 3_600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShrinkSettings:
+    """Settings of shrinking; times in seconds.
+
+    Attributes:
+        window: how long usage must have been low, and how long a growth is kept. Longer than a day, so that a daily peak
+            that comes late is still remembered; the usage table keeps two days.
+        remembered: the time whose highest rate bounds how far a shorter window shrinks.
+        max_below: factor below what that rate needs at most.
+        cooldown: between two steps down.
+        max_step: factor of one step at most.
+        min_shards, min_index_shards: counts never shrink below these.
+    """
+
+    window: float = 36 * _HOUR
+    remembered: float = 36 * _HOUR
+    max_below: int = 4
+    cooldown: float = 6 * _HOUR
+    max_step: int = 4
+    min_shards: int = 1
+    min_index_shards: int = 1
+
+    def __post_init__(self) -> None:
+        if self.max_step < 2 or self.max_below < 1:
+            raise ValueError("max_step must be 2 or more, max_below 1 or more")
+        if min(self.min_shards, self.min_index_shards) < 1:
+            raise ValueError("a layout has one shard at least")
+        if not 0 < self.window <= self.remembered <= 48 * _HOUR:
+            raise ValueError("0 < window <= remembered <= the 48 hours that the usage table keeps")
+
+
+def decide_shrink(
+    layout: Layout,
+    windows: Sequence[UsageWindow],
+    now: float,
+    settings: ShrinkSettings,
+    growth: Growth,
+) -> ScalingDecision:
+    """Decide whether a layout gives up shards, by the windows recorded up to `now` (epoch seconds), in order.
+
+    For series all of whose writers record their usage: what is not recorded counts as idle.
+    """
+    if now - layout.last_updated < _rest(layout, settings):
+        return ScalingDecision()
+    fill = growth.fill or _FILL
+    recent = _peak(windows, now - settings.window)
+    peak = (
+        recent
+        if settings.window == settings.remembered
+        else _peak(windows, now - settings.remembered)
+    )
+
+    def needed(recently: float, at_most: float) -> int:
+        now_needed = shards_needed(recently / fill, growth.partition_wcu)
+        return max(
+            now_needed, shards_needed(at_most / fill, growth.partition_wcu) // settings.max_below
+        )
+
+    current, step = layout.current, settings.max_step
+    table = max(needed(recent.table_units, peak.table_units), settings.min_shards)
+    index = max(needed(recent.index_units, peak.index_units), settings.min_index_shards)
+    return ScalingDecision(
+        shards=_fewer(current.shards, table, step),
+        index_shards=_fewer(current.index_shards, index, step),
+    )
+
+
+def _peak(windows: Sequence[UsageWindow], since: float) -> WriteDemand:
+    return peak_demand(windows[bisect_left(windows, since, key=lambda window: window.start) :])
+
+
+def _rest(layout: Layout, settings: ShrinkSettings) -> float:
+    """Return seconds for which a layout stays as it is: a growth for a whole window, a step down for the cooldown."""
+    if len(layout.epochs) > 1:
+        before, current = layout.epochs[-2:]
+        if before.shards >= current.shards and before.index_shards >= current.index_shards:
+            return settings.cooldown
+    return max(settings.window, settings.cooldown)
+
+
+def _fewer(count: int, needed: int, max_step: int) -> int | None:
+    """Return the count after one step down, a power of two; None where it stays."""
+    lowest = max(needed, -(-count // max_step))
+    fewer = 1 << (lowest - 1).bit_length()
+    return fewer if fewer < count else None
+
+
+_PAGE: Final = 50  # layouts a run
+_ROUND: Final = 3_600.0  # seconds between the beginnings of two rounds, at least
+_CHUNKS: Final = (1_800.0, 6 * 3_600.0, 48 * 3_600.0)  # seconds back that usage is read in turn
+
+
+@dataclass(slots=True)
+class ShrinkSweep:
+    """Shrinks idle layouts, 50 a run: 3,000 an hour at a run a minute.
+
+    Where the process is replaced, a round begins anew. `now` is the wall clock, `monotonic` the clock of deadlines.
+    """
+
+    listing: ShardedSeries
+    layouts: LayoutSource
+    usage: UsageReader
+    enactor: LayoutUpdater
+    shrink: ShrinkSettings
+    growth: Growth
+    now: Callable[[], float]
+    monotonic: Callable[[], float]
+    _after: str | None = None
+    _begun: float | None = field(default=None)
+    _finished: bool = True
+
+    def run(self, deadline: float) -> int:
+        """Look at the next page of layouts until `deadline`, and return how many were looked at. Raises StorageError.
+
+        Costs a Query and a BatchGetItem, and for each layout that may change again one of its usage, or three where that is low: half a read unit
+        each for one that is idle, 8 for one that is busy, up to 600 for one that was in use for the whole window.
+        """
+        if not self._goes_on():
+            return 0
+        page, following = self.listing.page(self._after, _PAGE)
+        for looked, layout in enumerate(page):
+            if self.monotonic() >= deadline:
+                return looked
+            self._look_at(layout)
+            self._after = layout.series
+        self._after, self._finished = following, following is None
+        return len(page)
+
+    def _goes_on(self) -> bool:
+        """Tell whether a round is under way, or a new one due."""
+        now = self.monotonic()
+        if self._finished and self._begun is not None and now - self._begun < _ROUND:
+            return False
+        if self._finished:
+            self._begun, self._finished, self._after = now, False, None
+        return True
+
+    def _look_at(self, seen: Layout) -> None:
+        decision, evidence = self._decide(seen)
+        if not decision.grows:
+            return
+        snapshot = self.layouts.find(seen.series)
+        if snapshot is None or snapshot.layout.version != seen.version:
+            return  # it changed meanwhile: the next round sees that
+        reason = ChangeReason("idle", evidence)
+        self.enactor.change(snapshot, decision, reason, ScalingKind.SHRANK)
+
+    def _decide(self, layout: Layout) -> tuple[ScalingDecision, str]:
+        """Decide by as little usage as does: more never takes more shards, so the first that needs all of them settles it."""
+        now = self.now()
+        decision = decide_shrink(layout, (), now, self.shrink, self.growth)
+        windows: list[UsageWindow] = []
+        read_from = now
+        for chunk in _CHUNKS:
+            if not decision.grows:
+                break
+            since = now - min(chunk, self.shrink.remembered)
+            windows = self.usage.windows(layout.series, since, read_from) + windows
+            read_from = since
+            decision = decide_shrink(layout, windows, now, self.shrink, self.growth)
+        return decision, self._evidence(windows)
+
+    def _evidence(self, windows: list[UsageWindow]) -> str:
+        peak, hours = peak_demand(windows), self.shrink.remembered / 3_600
+        return (
+            f"at most {peak.table_units:,.0f} (table) and {peak.index_units:,.0f} (index) units/s"
+            f" in {hours:g} hours"
+        )

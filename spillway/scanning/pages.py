@@ -1,0 +1,118 @@
+"""One page of a read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from spillway import keys
+from spillway.event import Event
+from spillway.scanning.streams import StoredEvent
+from spillway.timestamps import to_datetime
+
+__all__ = [
+    "MAX_MISSING",
+    "Explanation",
+    "Measure",
+    "Missing",
+    "Page",
+    "stored_size",
+    "to_event",
+]
+
+MAX_MISSING: Final = 20  # partitions that a page names of those it left off
+
+Measure = Callable[[StoredEvent], int]
+"""Bytes that a record adds to a page, by which the page's budget is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A partition that a read left off.
+
+    Attributes:
+        partition: its partition key, of the table or of the index.
+        reached: the position up to which it was read, in the order of the read; it begins with a stored time.
+        error: the code of the error that its last request ended with; None where none was sent.
+    """
+
+    partition: str
+    reached: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What a page was expected to cost, and what it did.
+
+    Attributes:
+        source: where the read began: `table` or `index`.
+        reason: why.
+        estimates: requests and read units that the page was expected to cost, by source.
+        requests, read_units, rounds: what it cost; see `Spent`.
+        items: items fetched.
+        returned: events of the page.
+        seconds: time that it took.
+    """
+
+    source: str
+    reason: str
+    estimates: Mapping[str, tuple[float, float]]
+    requests: int
+    read_units: float
+    rounds: int
+    items: int
+    returned: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Events in order, and where to go on.
+
+    Attributes:
+        series: the series read.
+        records: the stored events, payloads as JSON text.
+        cursor: opaque, for the next page of the same query; None after the last. Also after a page without events.
+        explanation: its plan, and what it cost.
+        reason: why the page ends before its limit and before its range does: `deadline`, `read_units` or the code of
+            a storage error; None where it does not.
+        missing: partitions that were left off then: up to 20, those with errors first.
+        missing_count: how many partitions were left off.
+    """
+
+    series: str
+    records: tuple[StoredEvent, ...]
+    cursor: str | None
+    explanation: Explanation
+    reason: str | None = None
+    missing: tuple[Missing, ...] = ()
+    missing_count: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the page holds all that was asked for: its limit or budget of bytes, or the range to its end."""
+        return self.reason is None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events, payloads decoded; decoded anew at each use."""
+        return tuple(to_event(self.series, record) for record in self.records)
+
+
+def to_event(series: str, record: StoredEvent) -> Event:
+    """Return a stored record as the event that was written."""
+    time, sharding_key, event_id = keys.parse_sort_key(record.sort_key)
+    return Event(
+        series=series,
+        time=to_datetime(time),
+        id=event_id,
+        sharding_key=sharding_key,
+        payload=msgspec.json.decode(record.payload),
+    )
+
+
+def stored_size(record: StoredEvent) -> int:
+    """Return the bytes of what identifies a record and of its payload."""
+    return len(record.sort_key.encode()) + len(record.payload.encode())

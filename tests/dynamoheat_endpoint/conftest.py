@@ -1,0 +1,25 @@
+"""One endpoint with tiny limits for the tests of what it answers; each test has tables of its own."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from local.engine import EngineProcess
+from tests.dynamoheat_endpoint.serving import Endpoint, endpoint
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+
+@pytest.fixture(scope="session")
+def served(engine: EngineProcess) -> Iterator[Endpoint]:
+    """Five write units and ten read units a second and partition, one partition a table."""
+    parameters = ("on_demand_partitions=1", "eventual_boost=1")
+    with endpoint(engine.url, partition_wcu=5, partition_rcu=10, parameters=parameters) as running:
+        yield running
+
+
+@pytest.fixture
+def dynamodb(served: Endpoint) -> "DynamoDBClient":
+    return served.client()
