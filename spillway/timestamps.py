@@ -4,7 +4,14 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["format_epoch", "format_time", "parse_time", "to_datetime", "to_epoch"]
+__all__ = [
+    "format_epoch",
+    "format_time",
+    "is_stored_time",
+    "parse_time",
+    "to_datetime",
+    "to_epoch",
+]
 
 _RFC3339: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)", re.ASCII
@@ -47,6 +54,14 @@ def parse_time(text: str) -> datetime:
     except ValueError as error:
         raise ValueError(f"is not a date and time: {error}") from error
     return _in_utc(parsed)
+
+
+def is_stored_time(text: str) -> bool:
+    """Return whether a text is a time as it is stored."""
+    try:
+        return format_time(to_datetime(text)) == text
+    except ValueError:
+        return False
 
 
 def to_datetime(text: str) -> datetime:

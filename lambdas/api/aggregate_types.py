@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lambdas.api.types import MissingOutput, Time
+from lambdas.api.types import Missing, MissingCount, Time
 
 __all__ = ["AggregateRowOutput", "AggregatesAnswer"]
 
@@ -53,10 +53,8 @@ class AggregatesAnswer(Struct, frozen=True, kw_only=True):
         str | UnsetType,
         Meta(description="Of an incomplete answer: `deadline`, `read_units` or an error's code"),
     ] = UNSET
-    missing: Annotated[
-        list[MissingOutput] | UnsetType,
-        Meta(description="Of an incomplete answer: what was left off"),
-    ] = UNSET
+    missing: Missing = UNSET
+    missing_count: MissingCount = UNSET
     percentiles: Annotated[
         str | UnsetType,
         Meta(description="Where any was asked for: `exact`, or `ddsketch` where any row is not"),

@@ -13,6 +13,7 @@ from lambdas.api.parameters import MAX_LIMIT, PAGE_PARAMETERS, Parameter, QueryP
 from spillway import AggregatePage, AggregateRow, EventStore, InvalidInputError
 from spillway.aggregating.fields import MAX_FIELD_BYTES
 from spillway.aggregating.functions import Fill, Function
+from spillway.errors import shorten
 from spillway.keys import TIME_WIDTH
 from spillway.timestamps import format_time
 
@@ -90,10 +91,13 @@ def aggregate_events(store: EventStore, raw_query: str, seconds: float) -> Respo
 
 
 def _interval(text: str | None) -> timedelta | None:
+    if text is None:
+        return None
     try:
-        return None if text is None else parse_duration(text)
+        return parse_duration(text)
     except ValueError as error:
-        raise InvalidInputError("invalid_query", "interval", f"{error}, not {text!r}") from error
+        reason = f"{error}, not {shorten(text)!r}"
+        raise InvalidInputError("invalid_query", "interval", reason) from error
 
 
 def _answer(page: AggregatePage) -> dict[str, Any]:
@@ -108,6 +112,7 @@ def _answer(page: AggregatePage) -> dict[str, Any]:
             {"partition": each.partition, "reached": each.reached[:TIME_WIDTH], "error": each.error}
             for each in page.missing
         ]
+        answer["missing_count"] = page.missing_count
     if page.percentiles is not None:
         answer |= {"percentiles": page.percentiles, "percentile_error": page.percentile_error}
     return answer

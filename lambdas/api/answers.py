@@ -10,7 +10,7 @@ import orjson
 from aws_lambda_powertools.event_handler import Response
 from msgspec import UNSET
 
-from lambdas.api.errors import answer_json
+from lambdas.api.errors import answer_json, to_message
 from lambdas.api.types import (
     CostOutput,
     DecisionOutput,
@@ -26,6 +26,7 @@ from lambdas.api.types import (
     RejectedEvent,
 )
 from spillway import Event, Page, Rejected, WriteResult
+from spillway.event import MAX_ID_BYTES
 from spillway.keys import TIME_WIDTH, parse_sort_key
 from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout, LayoutDecision
 from spillway.scanning.pages import Explanation, Missing
@@ -53,7 +54,7 @@ def answer_write(result: WriteResult, *, ids_made: bool) -> Response[Any]:
     answer = IngestAnswer(
         accepted=result.accepted,
         rejected=[_rejected(each) for each in result.rejected],
-        ids=list(result.ids) if ids_made else UNSET,
+        ids=[_answered_id(each) for each in result.ids] if ids_made else UNSET,
         error=_none_accepted(status, result) if status >= HTTPStatus.BAD_REQUEST else UNSET,
     )
     return answer_json(status, answer)
@@ -89,6 +90,11 @@ def _none_accepted(status: HTTPStatus, result: WriteResult) -> ErrorBody:
     return ErrorBody(code=code, message=f"no event was accepted; {_message(first)}")
 
 
+def _answered_id(event_id: str | None) -> str | None:
+    """Return an event's id, None for one that is too long to be an id."""
+    return event_id if event_id is None or len(event_id) <= MAX_ID_BYTES else None
+
+
 def _rejected(each: Rejected) -> RejectedEvent:
     return RejectedEvent(
         index=each.index, code=each.code, message=_message(each), retryable=each.retryable
@@ -97,7 +103,7 @@ def _rejected(each: Rejected) -> RejectedEvent:
 
 def _message(each: Rejected) -> str:
     field = f".{each.where}" if each.where else ""
-    return f"events[{each.index}]{field}: {each.message}"
+    return to_message(f"events[{each.index}]{field}: {each.message}")
 
 
 def _json(text: str) -> str:
@@ -140,7 +146,8 @@ def answer_page(page: Page, *, explained: bool = False) -> Response[Any]:
 def _how_it_ended(page: Page, *, explained: bool) -> str:
     parts: dict[str, Any] = {"complete": page.complete}
     if not page.complete:
-        parts |= {"reason": page.reason, "missing": [_missing(each) for each in page.missing]}
+        missing = [_missing(each) for each in page.missing]
+        parts |= {"reason": page.reason, "missing": missing, "missing_count": page.missing_count}
     if explained:
         parts["explain"] = _explanation(page.explanation)
     return msgspec.json.encode(parts).decode()[1:-1]

@@ -12,6 +12,7 @@ import msgspec
 from lambdas.api.errors import RequestError
 from lambdas.api.types import MAX_BODY_BYTES, MAX_EVENTS, EventInput, RawIngestRequest
 from spillway import Event, InvalidInputError
+from spillway.errors import shorten
 from spillway.timestamps import parse_time
 
 __all__ = ["decode_body", "decode_event", "described", "read_body"]
@@ -79,7 +80,7 @@ def _explained(message: str) -> InvalidInputError:
     if missing:
         return InvalidInputError("invalid_event", missing[1], "is missing")
     field = _FIELD.search(message)
-    reason = _FIELD.sub("", message)
+    reason = shorten(_FIELD.sub("", message))  # it names unknown fields
     return InvalidInputError("invalid_event", field[1] if field else "", reason)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from aws_lambda_powertools.event_handler import Response
@@ -12,9 +12,11 @@ from msgspec import UNSET
 
 from lambdas.api.types import ErrorAnswer, ErrorBody
 from spillway import InvalidInputError, StorageError, ThrottledError
+from spillway.errors import shorten
 
-__all__ = ["RequestError", "answer_json", "handle_errors"]
+__all__ = ["RequestError", "answer_json", "handle_errors", "to_message"]
 
+_MAX_MESSAGE: Final = 400  # characters, so that an answer holds a thousand messages
 RETRY_AFTER = {HTTPStatus.TOO_MANY_REQUESTS: "1", HTTPStatus.SERVICE_UNAVAILABLE: "2"}
 
 
@@ -37,10 +39,13 @@ def answer_json(status: int, body: Any) -> Response[Any]:
     )
 
 
+def to_message(text: str) -> str:
+    """Return text that may name what a client sent, bounded and as valid Unicode."""
+    return shorten(text, _MAX_MESSAGE).encode(errors="replace").decode()
+
+
 def _error(status: int, code: str, message: str, detail: Any = UNSET) -> Response[Any]:
-    # A message may name what the client sent, valid Unicode or not.
-    sayable = message.encode(errors="replace").decode()
-    body = ErrorAnswer(error=ErrorBody(code=code, message=sayable, detail=detail))
+    body = ErrorAnswer(error=ErrorBody(code=code, message=to_message(message), detail=detail))
     return answer_json(status, body)
 
 
@@ -62,9 +67,9 @@ def handle_errors(
         method, path = app.current_event.http_method, app.current_event.path
         allowed = ", ".join(methods_of(path))
         if not allowed:
-            message = f"{method} {path} is not part of this API: see /v1/openapi.json"
+            message = f"{shorten(f'{method} {path}')} is not part of this API: see /v1/openapi.json"
             return _error(HTTPStatus.NOT_FOUND, "unknown_path", message)
-        message = f"{path} has no {method}: it has {allowed}"
+        message = f"{shorten(path)} has no {shorten(method)}: it has {allowed}"
         answer = _error(HTTPStatus.METHOD_NOT_ALLOWED, "unknown_method", message)
         answer.headers["Allow"] = allowed
         return answer

@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolv
 
 from lambdas.api.types import ID_BOUNDS, SERIES_BOUNDS, SHARDING_KEY_BOUNDS, TIME_FORM
 from spillway import InvalidInputError
+from spillway.errors import shorten
 from spillway.scanning.export_scan import MAX_POOL, ExportMode
 from spillway.scanning.query import Order, Source
 from spillway.timestamps import parse_time
@@ -171,7 +172,7 @@ class QueryParameters:
         if value is None:
             return default
         if not _NUMBER.fullmatch(value) or not 1 <= int(value) <= most:
-            raise _invalid(name, f"must be a whole number of 1 to {most:,}, not {value!r}")
+            raise _invalid(name, f"must be a whole number of 1 to {most:,}, not {shorten(value)!r}")
         return int(value)
 
     def decimal(self, name: str) -> float | None:
@@ -180,7 +181,9 @@ class QueryParameters:
         if value is None:
             return None
         if not _DECIMAL.fullmatch(value) or not float(value):
-            raise _invalid(name, f"must be a number greater than 0, such as 12.5, not {value!r}")
+            raise _invalid(
+                name, f"must be a number greater than 0, such as 12.5, not {shorten(value)!r}"
+            )
         return float(value)
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -189,7 +192,7 @@ class QueryParameters:
         if value is None:
             return default
         if value not in {"true", "false"}:
-            raise _invalid(name, f"must be true or false, not {value!r}")
+            raise _invalid(name, f"must be true or false, not {shorten(value)!r}")
         return value == "true"
 
     def time(self, name: str) -> datetime:

@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from spillway import ShardingMode, TimeBucket
 from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES
+from spillway.scanning.pages import MAX_MISSING
 from spillway.sharding import MAX_SHARDS
 
 __all__ = [
@@ -189,6 +190,19 @@ class MissingOutput(Struct, frozen=True, kw_only=True):
     error: Annotated[str | None, Meta(description="Code of the error; null: nothing was sent")]
 
 
+Missing = Annotated[
+    list[MissingOutput] | UnsetType,
+    Meta(
+        description="Of an incomplete answer: partitions that were left off, errors first",
+        extra_json_schema={"maxItems": MAX_MISSING},
+    ),
+]
+MissingCount = Annotated[
+    int | UnsetType,
+    Meta(description="Of an incomplete answer: how many partitions were left off"),
+]
+
+
 class CostOutput(Struct, frozen=True, kw_only=True):
     """What a read costs."""
 
@@ -228,10 +242,8 @@ class EventsPage(Struct, frozen=True, kw_only=True):
             description="Of an incomplete page: `deadline`, `read_units` or a storage error's code"
         ),
     ] = UNSET
-    missing: Annotated[
-        list[MissingOutput] | UnsetType,
-        Meta(description="Of an incomplete page: what was left off"),
-    ] = UNSET
+    missing: Missing = UNSET
+    missing_count: MissingCount = UNSET
     explain: ExplanationOutput | UnsetType = UNSET
 
 

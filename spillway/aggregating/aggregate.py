@@ -1,40 +1,29 @@
 """One page of an aggregate: a scan, its rows, and the cursor of the next page."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Protocol
+from itertools import chain, islice
+from typing import Final, Protocol
 
-import msgspec
-from msgspec import Struct
-
-from spillway.aggregating.functions import MAX_EXACT, RELATIVE_ERROR, Fill, IntervalTally, Number
-from spillway.aggregating.query import AggregateQuery, IntervalGrid
+from spillway.aggregating.fields import numbers_of
+from spillway.aggregating.functions import MAX_EXACT, RELATIVE_ERROR, Fill, Function, Number
+from spillway.aggregating.query import AggregateQuery
 from spillway.aggregating.rows import Filler, Neighbour, Row, RowMaker
+from spillway.dynamodb.port import StorageError
 from spillway.errors import InvalidInputError
 from spillway.keys import TIME_WIDTH
 from spillway.scanning.costs import ReadBudget, ReadCost
-from spillway.scanning.cursor import decode_cursor, encode_cursor
+from spillway.scanning.cursor import decode_cursor, encode_cursor, invalid_cursor
 from spillway.scanning.pages import Missing
 from spillway.scanning.query import MAX_LIMIT, Order, ReadQuery
 from spillway.scanning.reader import Reader
 from spillway.scanning.scan import Scan
 from spillway.scanning.sources import ReadSources
 from spillway.scanning.streams import StoredEvent
+from spillway.timestamps import is_stored_time
 
-__all__ = [
-    "AggregatePage",
-    "AggregateProgress",
-    "AggregateRow",
-    "Aggregating",
-    "EventScan",
-    "ScanFrom",
-    "aggregate",
-    "decode_progress",
-    "encode_progress",
-]
+__all__ = ["AggregatePage", "AggregateRow", "Aggregating", "EventScan", "ScanFrom", "aggregate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +55,8 @@ class AggregatePage:
         cursor: for the next page; None after the last.
         reason: why the page ends before its limit and before its range does: `deadline`, `read_units` or the code of
             a storage error; None where it does not.
-        missing: the partitions that were left off then.
+        missing: partitions that were left off then: up to 20, those with errors first.
+        missing_count: how many partitions were left off.
         percentiles: `exact`, or `ddsketch` where any row's are approximate; None where none are asked for.
         percentile_error: by how much of itself an approximate percentile may be off: 0 where all are exact.
         spent: what the page has cost.
@@ -76,6 +66,7 @@ class AggregatePage:
     cursor: str | None
     reason: str | None
     missing: tuple[Missing, ...]
+    missing_count: int
     percentiles: str | None
     percentile_error: float
     spent: ReadCost
@@ -86,38 +77,7 @@ class AggregatePage:
         return self.reason is None
 
 
-class AggregateProgress(Struct, frozen=True, kw_only=True):
-    """What a page leaves to the next one.
-
-    Attributes:
-        row: the first interval that was not given out.
-        before: the last one before with numbers, where intervals are filled from it.
-        after: the position that the page has reached within that interval.
-        tally: what the events up to there come to; None where there were none.
-    """
-
-    row: int
-    before: Neighbour | None = None
-    after: str | None = None
-    tally: IntervalTally | None = None
-
-
-def encode_progress(progress: AggregateProgress, binding: str) -> str:
-    """Return an opaque text of some hundred bytes for a progress; `binding` names the query it belongs to."""
-    # Not msgspec's own JSON: integers may have more than 64 bits.
-    return encode_cursor(json.dumps(msgspec.to_builtins(progress)), binding)
-
-
-def decode_progress(cursor: str | None, binding: str, grid: IntervalGrid) -> AggregateProgress:
-    """Return the progress of a cursor, without one the beginning; InvalidInputError where it is another query's."""
-    if cursor is None:
-        return AggregateProgress(row=grid.first)
-    try:
-        progress = msgspec.convert(json.loads(decode_cursor(cursor, binding)), AggregateProgress)
-    except (InvalidInputError, ValueError) as error:
-        reason = "is damaged, or belongs to another query: all but limit, consistent, read and max_rcu must stay the same"
-        raise InvalidInputError("invalid_cursor", "cursor", reason) from error
-    return progress
+_SAME: Final = "all but limit, consistent, read and max_rcu"
 
 
 class EventScan(Protocol):
@@ -125,7 +85,9 @@ class EventScan(Protocol):
 
     left_off: str | None
     missing: tuple[Missing, ...]
+    missing_count: int
     reason: str | None
+    failure: StorageError | None
     spent: ReadCost
 
     def runs(self) -> Iterator[list[StoredEvent]]:
@@ -134,9 +96,9 @@ class EventScan(Protocol):
 
 
 class ScanFrom(Protocol):
-    """Begins a scan of a range after a position in it."""
+    """Begins a scan of a range, of which about `wanted` events will be taken, None for all."""
 
-    def __call__(self, query: ReadQuery, after: str | None, /) -> EventScan:
+    def __call__(self, query: ReadQuery, wanted: int | None, /) -> EventScan:
         """Return the scan, not begun."""
         ...
 
@@ -156,48 +118,63 @@ def aggregate(
     """
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidInputError("invalid_query", "limit", f"must be 1 to {MAX_LIMIT:,}")
-    progress = decode_progress(cursor, query.binding, query.grid)
-    one = _Pass(query, scan_from, progress, max_exact)
+    first = query.grid.first if cursor is None else _decode_row(cursor, query)
+    one = _Pass(query, scan_from, first, max_exact)
     rows = one.rows(limit)
     following = one.following(rows, limit)
     return _page(query, one.scan, rows, following, complete=following is None or len(rows) == limit)
 
 
+def _encode_row(row: int, query: AggregateQuery) -> str:
+    """Return the cursor of a page that begins with a row."""
+    return encode_cursor(query.grid.begin_within(row), query.binding)
+
+
+def _decode_row(cursor: str, query: AggregateQuery) -> int:
+    """Return the row of a cursor; InvalidInputError where no row of the query begins there."""
+    grid, begin = query.grid, decode_cursor(cursor, query.binding, _SAME)
+    if is_stored_time(begin) and grid.start <= begin < grid.end:
+        row = grid.index_of(begin)
+        if grid.begin_within(row) == begin:
+            return row
+    raise invalid_cursor(_SAME)
+
+
 class _Pass:
-    """One scan, and the rows made of it."""
+    """One scan, and the rows made of it, from `first` on."""
 
     def __init__(
-        self,
-        query: AggregateQuery,
-        scan_from: ScanFrom,
-        progress: AggregateProgress,
-        max_exact: int,
+        self, query: AggregateQuery, scan_from: ScanFrom, first: int, max_exact: int
     ) -> None:
         self._query = query
         self._grid = query.grid
-        self._progress = progress
-        begin = query.grid.begin_within(progress.row)
-        self.scan = scan_from(replace(query.read, start=begin), progress.after)
+        self._first = first
+        begin = query.grid.begin_within(_neighbour(query, scan_from, first))
+        self.scan = scan_from(replace(query.read, start=begin), None)
         self._maker = RowMaker(query, max_exact)
-        self._latest = progress.row - 1  # interval that was finished
-        if progress.tally is not None:
-            self._maker.carry(progress.row, progress.tally)
 
     def rows(self, limit: int) -> list[Row]:
         """Return the finished rows, filled."""
+        before, finished = self._split()
         filler = Filler(self._query.fill, self._query.functions, limit)
-        filled = filler.filled(
-            self._finished(), self._progress.row, self._stop, self._progress.before, self._ended
-        )
+        filled = filler.filled(finished, self._first, self._stop, before, self._ended)
         return list(islice(filled, limit))
 
+    def _split(self) -> tuple[Neighbour | None, Iterator[Row]]:
+        """Return the last row with numbers before the page, and the rows of the page."""
+        rows = self._finished()
+        before = None
+        for row in rows:
+            if row.index >= self._first:
+                return before, chain([row], rows)
+            if row.count:
+                before = Neighbour(row.index, row.values)
+        return before, rows
+
     def _finished(self) -> Iterator[Row]:
-        for row in self._maker.rows(self.scan.runs()):
-            self._latest = row.index
-            yield row
+        yield from self._maker.rows(self.scan.runs())
         last = self._maker.open
         if last is not None and last.border <= self._reached():
-            self._latest = last.index
             yield self._maker.close(last)
 
     def _ended(self) -> bool:
@@ -212,56 +189,58 @@ class _Pass:
         """Return the first interval that was not seen to its end."""
         if self._ended():
             return self._grid.stop
-        return max(self._progress.row, self._grid.index_of(self._reached()))
+        return max(self._first, self._grid.index_of(self._reached()))
 
-    def following(self, rows: list[Row], limit: int) -> AggregateProgress | None:
-        """Return where the next page goes on; None at the end. InvalidInputError where that is where this one began."""
+    def following(self, rows: list[Row], limit: int) -> int | None:
+        """Return the row that the next page begins with, None at the end.
+
+        Raises what stopped the scan where the page has made no progress.
+        """
         if len(rows) == limit:
             row = rows[-1].index + 1
-            return (
-                None
-                if row >= self._grid.stop
-                else AggregateProgress(row=row, before=self._before(rows))
-            )
+            return None if row >= self._grid.stop else row
         if self._ended():
             return None
-        following = self._from(rows, self._first_left(rows))
-        if not rows and _position(following) <= _position(self._progress):
-            raise _no_progress()
+        following = self._first_left(rows)
+        if following == self._first:
+            raise _no_progress(self.scan)
         return following
 
     def _first_left(self, rows: list[Row]) -> int:
         """Return the first row not given out: a line needs the end of its gap as well."""
         if self._query.fill is not Fill.LINEAR:
             return self._stop()
-        return rows[-1].index + 1 if rows else self._progress.row
-
-    def _from(self, rows: list[Row], row: int) -> AggregateProgress:
-        """Return where the next page goes on: where the scan left off, if what came since the row's begin fits a cursor."""
-        before, begun = self._before(rows), self._maker.open
-        if begun is None and self._latest < row:
-            return AggregateProgress(row=row, before=before, after=self.scan.left_off)
-        if begun is not None and begun.index == row and begun.percentiles is None:
-            return AggregateProgress(
-                row=row, before=before, after=self.scan.left_off, tally=begun.tally
-            )
-        return AggregateProgress(row=row, before=before)
-
-    def _before(self, rows: list[Row]) -> Neighbour | None:
-        if self._query.fill not in {Fill.PREVIOUS, Fill.LINEAR}:
-            return None
-        last = next((row for row in reversed(rows) if row.count), None)
-        return self._progress.before if last is None else Neighbour(last.index, last.values)
+        return rows[-1].index + 1 if rows else self._first
 
 
-def _position(progress: AggregateProgress) -> tuple[int, str]:
-    return progress.row, progress.after or ""
+def _neighbour(query: AggregateQuery, scan_from: ScanFrom, first: int) -> int:
+    """Return the last interval with numbers before a page filled from it, else the first one.
+
+    Costs a read in descending order as far as that interval.
+    """
+    filled = query.fill in {Fill.PREVIOUS, Fill.LINEAR} and query.functions != (Function.COUNT,)
+    if query.path is None or not filled or first == query.grid.first:
+        return first
+    numbers = numbers_of(query.path)
+    part = replace(query.read, end=query.grid.begin_within(first), order=Order.DESCENDING)
+    scan = scan_from(part, 1)
+    for run in scan.runs():
+        for record in run:
+            if numbers([record]):
+                return query.grid.index_of(record.sort_key[:TIME_WIDTH])
+    if scan.left_off is not None:
+        raise _no_progress(scan)
+    return first
 
 
-def _no_progress() -> InvalidInputError:
+def _no_progress(scan: EventScan) -> Exception:
+    """Return the storage error that stopped a scan, else that an interval is too long."""
+    if scan.failure is not None:
+        return scan.failure
     reason = (
         "holds more events than could be read within the time and max_rcu; choose a shorter interval, or more of these. "
-        "Only percentiles and fill=linear need an interval's end within one page"
+        "A row must be read to its end within one page; fill=linear needs the end of its gap as "
+        "well, and a later page of fill=previous or linear the last interval with numbers before it"
     )
     return InvalidInputError("interval_too_long", "interval", reason)
 
@@ -270,7 +249,7 @@ def _page(
     query: AggregateQuery,
     scan: EventScan,
     rows: list[Row],
-    following: AggregateProgress | None,
+    following: int | None,
     *,
     complete: bool,
 ) -> AggregatePage:
@@ -278,9 +257,10 @@ def _page(
     percentiles = ("ddsketch" if approximate else "exact") if query.percentiles else None
     return AggregatePage(
         rows=tuple(_public(query, row) for row in rows),
-        cursor=None if following is None else encode_progress(following, query.binding),
+        cursor=None if following is None else _encode_row(following, query),
         reason=None if complete else scan.reason,
         missing=() if complete else scan.missing,
+        missing_count=0 if complete else scan.missing_count,
         percentiles=percentiles,
         percentile_error=RELATIVE_ERROR if approximate else 0,
         spent=scan.spent,
@@ -345,14 +325,18 @@ class Aggregating:
         of over 100,000 numbers has percentiles from a sketch: within 0.5 % of the number at that rank, and
         `AggregateRow.approximate` says so.
 
-        A page that reaches its time or `max_rcu` ends with the last finished row, maybe without any, and a cursor that
-        also carries what an unfinished row came to so far.
+        A page that reaches its time or `max_rcu` ends with the last finished row, and a cursor.
+        Each row is read to its end within one page, since cursors carry no figures: for long
+        intervals allow more `timeout` and `max_rcu`, or ask for shorter ones and add up.
 
-        Costs what reading the range does, and no memory for it: one row at a time, and up to 20,000 events on their way.
+        Costs what reading the range does, and no memory for it: one row at a time, and up to 20,000
+        events on their way. Where intervals are filled by neighbours, each later page reads the
+        last interval with numbers before it again.
 
         Raises:
             InvalidInputError: a parameter is wrong, or the cursor is not of this question; or, as `interval_too_long`,
-                a row with percentiles, or one that a line is drawn to, has more events than time or `max_rcu` suffice for.
+                the next row, or the gap that a line is drawn over, has more events than time or
+                `max_rcu` suffice for.
             StorageError: DynamoDB throttled or failed until the time was up, before anything was certain.
         """
         events = ReadQuery.checked(
@@ -368,9 +352,9 @@ class Aggregating:
             events, interval=interval, field=field, functions=functions, fill=fill
         )
         budget = ReadBudget.lasting(timeout, self._sources.runtime, max_rcu)
+        spent = ReadCost()
 
-        def scan_from(part: ReadQuery, after: str | None) -> Scan:
-            at = None if after is None else encode_cursor(after, part.binding)
-            return self._reader.scan(part, cursor=at, wanted=None, budget=budget)
+        def scan_from(part: ReadQuery, wanted: int | None) -> Scan:
+            return self._reader.scan(part, wanted=wanted, budget=budget, spent=spent)
 
         return aggregate(query, scan_from, limit=limit, cursor=cursor)

@@ -194,12 +194,12 @@ def _interpolated(ordered: Sequence[float], fraction: float) -> float:
 
 
 class IntervalTally(Struct):
-    """Counts, extremes and sum of numbers that come in order; a cursor may carry it to the next page.
+    """Counts, extremes and sum of numbers that come in order.
 
     Attributes:
         count: numbers, or events where no field is asked for.
         skipped: events without a number there.
-        low: the least number; of equal ones the first.
+        low: the least number; of equal ones the first. A zero has no sign.
         high: the greatest.
         first: the first.
         last: the last.
@@ -220,7 +220,7 @@ class IntervalTally(Struct):
         if not values:
             return
         self.count += len(values)
-        low, high = min(values), max(values)
+        low, high = map(_without_sign_of_zero, (min(values), max(values)))
         self.low = low if self.low is None else min(self.low, low)
         self.high = high if self.high is None else max(self.high, high)
         self.first = values[0] if self.first is None else self.first
@@ -244,3 +244,8 @@ class IntervalTally(Struct):
             Function.LAST: self.last,
         }
         return extremes[function]
+
+
+def _without_sign_of_zero(value: Number) -> Number:
+    """Return 0.0 for -0.0: they are equal, so the order of events would decide between them."""
+    return value or abs(value)

@@ -64,10 +64,6 @@ class RowMaker:
         self._max_exact = max_exact
         self.open: OpenRow | None = None
 
-    def carry(self, index: int, tally: IntervalTally) -> None:
-        """Go on with an interval that another page has begun."""
-        self.open = self._begin(index, tally)
-
     def rows(self, runs: Iterable[Sequence[StoredEvent]]) -> Iterator[Row]:
         """Yield each interval with events in it, once events of a later one follow.
 
@@ -81,7 +77,7 @@ class RowMaker:
                 if self.open is not None and time >= self.open.border:
                     yield self.close(self.open)
                 if self.open is None:
-                    self.open = self._begin(self._query.grid.index_of(time), IntervalTally())
+                    self.open = self._begin(self._query.grid.index_of(time))
                 stop = bisect_left(run, self.open.border, at, key=_sort_key)
                 self._add(self.open, run[at:stop])
                 at = stop
@@ -101,9 +97,9 @@ class RowMaker:
         approximate = row.percentiles is not None and row.percentiles.approximate
         return Row(row.index, tally.count, tally.skipped, tuple(values), approximate)
 
-    def _begin(self, index: int, tally: IntervalTally) -> OpenRow:
+    def _begin(self, index: int) -> OpenRow:
         percentiles = Percentiles(self._max_exact) if self._query.percentiles else None
-        return OpenRow(index, self._query.grid.border(index), tally, percentiles)
+        return OpenRow(index, self._query.grid.border(index), IntervalTally(), percentiles)
 
     def _add(self, row: OpenRow, records: Sequence[StoredEvent]) -> None:
         if self._numbers is None:
@@ -120,10 +116,10 @@ def _sort_key(record: StoredEvent) -> str:
 
 
 def _held(percentile: float | None, tally: IntervalTally) -> float | None:
-    """Hold a percentile, maybe off by a sketch's error, within the extremes."""
+    """Hold a percentile, maybe off by a sketch's error, within the extremes; a zero has no sign."""
     if percentile is None or tally.low is None or tally.high is None:
         return percentile
-    return float(max(tally.low, min(percentile, tally.high)))
+    return max(tally.low, min(percentile, tally.high)) + 0.0
 
 
 _Values = tuple[Number | None, ...]

@@ -1,4 +1,8 @@
-"""Copies: an event stored under two epochs is returned once, as the newest covering epoch has it."""
+"""Copies: an event stored under two epochs is returned once, and exists while one is unexpired.
+
+Expired copies are dropped first, so that an answer is the same before and after DynamoDB has
+deleted them. Of the others the one that the newest covering epoch has is returned.
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -9,16 +13,24 @@ from spillway.layouts.model import Layout
 from spillway.scanning.streams import StoredEvent
 from spillway.sharding import routing_hash
 
-__all__ = ["drop_copies", "newest_copy"]
+__all__ = ["drop_copies", "newest_copy", "unexpired"]
 
 _sort_key = itemgetter(0)
 
 
-def drop_copies(run: list[StoredEvent], series: str, layout: Layout) -> Iterable[StoredEvent]:
-    """Return a run of records with one record a sort key; copies are adjacent in the run."""
-    if len(set(map(_sort_key, run))) == len(run):
-        return run
-    return _resolved(run, series, layout)
+def unexpired(records: Iterable[StoredEvent], now: float) -> list[StoredEvent]:
+    """Return the records that have not expired at `now`, in epoch seconds; decided here alone."""
+    return [each for each in records if each.expires is None or each.expires > now]
+
+
+def drop_copies(
+    run: list[StoredEvent], series: str, layout: Layout, now: float
+) -> Iterable[StoredEvent]:
+    """Return the unexpired events of a run, each once; copies are adjacent in the run."""
+    kept = unexpired(run, now)
+    if len(set(map(_sort_key, kept))) == len(kept):
+        return kept
+    return _resolved(kept, series, layout)
 
 
 def _resolved(run: list[StoredEvent], series: str, layout: Layout) -> Iterator[StoredEvent]:

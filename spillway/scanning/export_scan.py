@@ -1,24 +1,26 @@
 """The scan of an export: shards or blocks of shards, each in time order, every event once."""
 
 import math
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from itertools import groupby
+from math import inf
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 from spillway import keys
 from spillway.dynamodb.port import Item, StorageError
 from spillway.dynamodb.retries import retry_until
-from spillway.errors import InvalidInputError
 from spillway.keys import TIME_WIDTH
 from spillway.layouts.model import Layout
-from spillway.scanning.copies import drop_copies
+from spillway.scanning.copies import drop_copies, unexpired
 from spillway.scanning.costs import ReadBudget, ReadCost
-from spillway.scanning.cursor import decode_cursor, encode_cursor
+from spillway.scanning.cursor import decode_cursor, encode_cursor, invalid_cursor, is_position
 from spillway.scanning.query import ReadQuery
 from spillway.scanning.series_stats import mean_bytes
 from spillway.scanning.sources import ReadSources, Staleness
@@ -49,7 +51,8 @@ __all__ = [
 
 
 MAX_POOL: Final = 8  # as many requests as a store sends at the same time
-_MAX_KEY_BYTES: Final = 1_024  # of a sort key
+_POSITION: Final = re.compile(r"(\d{1,3}):(\d{1,3}):(\d{1,10}):(.*)", re.ASCII | re.DOTALL)
+_SAME: Final = "series, from, to and mode"
 
 
 class ExportMode(StrEnum):
@@ -69,11 +72,13 @@ class ExportPosition(NamedTuple):
     """A point of an export: blocks of lower shards are done, and this block up to and with the sort key `after`.
 
     `after` may be a time alone, which sorts before its events, or empty where the block has not been begun.
+    `started_at` is when the export began, in epoch seconds.
     """
 
     first: int
     width: int
     after: str = ""
+    started_at: int = 0
 
     @property
     def end(self) -> int:
@@ -91,35 +96,28 @@ class ExportCursors:
 
     def encode(self, position: ExportPosition) -> str:
         """Return an opaque text of at most 930 characters."""
-        return encode_cursor(f"{position.first}:{position.width}:{position.after}", self._binding)
+        first, width, after, started_at = position
+        return encode_cursor(f"{first}:{width}:{started_at}:{after}", self._binding)
 
     def decode(self, cursor: str) -> ExportPosition:
-        """Return the position of a cursor; InvalidInputError where it is damaged or another export's."""
-        try:
-            first, width, after = decode_cursor(cursor, self._binding).split(":", 2)
-            position = ExportPosition(int(first), int(width), after)
-        except (InvalidInputError, ValueError) as error:
-            raise _invalid() from error
+        """Return the position of a cursor; InvalidInputError where it is none of the export's."""
+        match = _POSITION.fullmatch(decode_cursor(cursor, self._binding, _SAME))
+        if match is None:
+            raise invalid_cursor(_SAME)
+        first, width, started_at, after = match.groups()
+        position = ExportPosition(int(first), int(width), after, int(started_at))
         if not self._is_possible(position):
-            raise _invalid()
+            raise invalid_cursor(_SAME)
         return position
 
     def _is_possible(self, position: ExportPosition) -> bool:
         after = position.after
-        time, rest = after[:TIME_WIDTH], after[TIME_WIDTH:]
-        in_range = self._query.start <= time < self._query.end and rest[:1] in {"", "#"}
+        is_in_range = self._query.start <= after < self._query.end and is_position(after)
         return (
-            0 <= position.first <= MAX_SHARDS
+            position.first <= MAX_SHARDS
             and 1 <= position.width <= MAX_SHARDS
-            and (not after or (in_range and len(after.encode()) < _MAX_KEY_BYTES))
+            and (not after or is_in_range)
         )
-
-
-def _invalid() -> InvalidInputError:
-    reason = (
-        "is damaged, or belongs to another export: series, from, to and mode must stay the same"
-    )
-    return InvalidInputError("invalid_cursor", "cursor", reason)
 
 
 class ExportError(StorageError):
@@ -291,8 +289,8 @@ class CopyLookup:
         )
         records = [decode_event(item) for item in response["Items"]]
         position = response.get("LastEvaluatedKey")
-        unexpired = [each for each in records if each.expires is None or each.expires > self._now]
-        return unexpired, None if position is None else position[keys.SORT_KEY]["S"]
+        reached = None if position is None else position[keys.SORT_KEY]["S"]
+        return unexpired(records, self._now), reached
 
 
 class ShardBlock:
@@ -338,45 +336,90 @@ class ShardBlock:
 
 _Found = dict[str, StoredEvent]
 Find = Callable[[int, Sequence[str]], _Found]
-"""Returns the copies that a shard holds of the events with some sort keys, which are ascending."""
+"""Returns the unexpired copies that a shard holds of some events; their sort keys ascend."""
 Together = Callable[[Sequence[Callable[[], _Found]]], list[_Found]]
 """Runs tasks, one after the other or at the same time; results in order."""
+_MAX_EXPORT_SECONDS: Final = (
+    7 * 86_400
+)  # that an export may take, pauses between its pages included
+
+
+class _Event(NamedTuple):
+    """An event of a block.
+
+    Attributes:
+        copies: its unexpired copies in the block.
+        expires: when the last of them expires; infinite where that is long after the export.
+        shards: the shards that may hold it, the newest epoch's first.
+    """
+
+    copies: list[StoredEvent]
+    expires: float
+    shards: list[int]
+
+    @property
+    def sort_key(self) -> str:
+        return self.copies[0].sort_key
+
+    def rank(self, copy: StoredEvent) -> int:
+        """Return the place of a copy's shard among the shards."""
+        shard = keys.parse_partition_key(copy.partition_key).shard
+        return self.shards.index(shard) if shard in self.shards else len(self.shards)
 
 
 class CopyFilter:
     """Decides which records of a run are given out. `find` and `together` look up what other blocks hold."""
 
-    def __init__(self, series: str, layout: Layout, find: Find, together: Together) -> None:
+    def __init__(
+        self, series: str, layout: Layout, find: Find, together: Together, now: float
+    ) -> None:
         self._series = series
         self._layout = layout
         self._find = find
         self._together = together
+        self._now = now
 
     def given(self, run: list[StoredEvent], block: ExportPosition) -> list[StoredEvent]:
-        """Return the records of a block's run that no later block holds, each once.
+        """Return the unexpired events of a block's run that no other block gives, each once.
 
-        Sends nothing unless epochs with different counts cover the run's times: then it looks the events up in
-        the other shards that their layouts give them. In random mode these are all shards of later blocks.
+        Sends nothing unless epochs with different counts cover the run's times: then it looks the
+        events up in the other shards that their layouts give them. These are the shards of later
+        blocks; for events that expire soon those of earlier blocks as well, for others only where
+        the newest copy may lie there. In random mode an event may lie in any shard, and no copy is
+        newer than another.
         """
         if not run:
             return run
-        unique = list(drop_copies(run, self._series, self._layout))
-        layout = self._around(unique[0].sort_key, unique[-1].sort_key)
+        layout = self._around(run[0].sort_key, run[-1].sort_key)
         if not _may_lie_elsewhere(layout, block):
-            return unique
-        places = [(record, _shards(self._series, layout, record)) for record in unique]
-        held_later = self._found(_later(places, block))
-        left = [each for each in places if each[0].sort_key not in held_later]
-        if layout.current.mode is ShardingMode.RANDOM:  # no copy is better than another
-            return [record for record, _ in left]
-        return self._best(left, block)
+            return list(drop_copies(run, self._series, self._layout, self._now))
+        last_expiry = partial(_last_expiry, block.started_at + _MAX_EXPORT_SECONDS)
+        events = []
+        for _, group in groupby(unexpired(run, self._now), key=_sort_key):
+            copies = list(group)
+            events.append(_Event(copies, last_expiry(copies), self._shards(layout, copies[0])))
+        later = self._found(_later(events, block))
+        events = [each for each in events if last_expiry(later[each.sort_key]) < each.expires]
+        earlier = self._found(_earlier(events, block, layout.current.mode))
+        given = []
+        for event in events:
+            passed = earlier[event.sort_key]
+            if last_expiry(passed) <= event.expires:
+                copies = [*event.copies, *later[event.sort_key], *passed]
+                given.append(min(copies, key=event.rank))
+        return given
 
     def _around(self, first: str, last: str) -> Layout:
         """Return the layout with the epochs alone that cover any of these events."""
         width = keys.TIME_WIDTH
         return replace(self._layout, epochs=tuple(self._layout.meeting(first[:width], last)))
 
-    def _found(self, wanted: Iterable[tuple[int, str]]) -> dict[str, list[StoredEvent]]:
+    def _shards(self, layout: Layout, record: StoredEvent) -> list[int]:
+        """Return the shards that may hold an event, the newest epoch's first."""
+        time, sharding_key, _ = keys.parse_sort_key(record.sort_key)
+        return layout.candidates(time, routing_hash(self._series, sharding_key or record.sort_key))
+
+    def _found(self, wanted: Iterable[tuple[int, str]]) -> defaultdict[str, list[StoredEvent]]:
         """Look sort keys up, each in the shard that it comes with."""
         by_shard = defaultdict(list)
         for shard, sort_key in wanted:
@@ -388,17 +431,6 @@ class CopyFilter:
                 found[sort_key].append(record)
         return found
 
-    def _best(
-        self, places: list[tuple[StoredEvent, list[int]]], block: ExportPosition
-    ) -> list[StoredEvent]:
-        """Return each event as the newest epoch's copy has it, also where that lies in an earlier block."""
-        held_earlier = self._found(_better(places, block))
-        given = []
-        for record, shards in places:
-            copies = [record, *held_earlier.get(record.sort_key, ())]
-            given.append(min(copies, key=partial(_rank, shards)))
-        return given
-
 
 def _may_lie_elsewhere(layout: Layout, block: ExportPosition) -> bool:
     """Tell whether an event of these epochs may have copies outside of the block as well as in it."""
@@ -409,30 +441,28 @@ def _may_lie_elsewhere(layout: Layout, block: ExportPosition) -> bool:
     return len(counts) > 1 or any(epoch.mode is ShardingMode.RANDOM for epoch in layout.epochs)
 
 
-def _shards(series: str, layout: Layout, record: StoredEvent) -> list[int]:
-    """Return the shards that may hold an event, the newest epoch's first."""
-    time, sharding_key, _ = keys.parse_sort_key(record.sort_key)
-    return layout.candidates(time, routing_hash(series, sharding_key or record.sort_key))
+def _last_expiry(lasting_from: float, copies: list[StoredEvent]) -> float:
+    """Return when the last of some copies expires: inf after `lasting_from`, -inf without any."""
+    times = [inf if each.expires is None else each.expires for each in copies]
+    last = max(times, default=-inf)
+    return inf if last > lasting_from else last
 
 
-def _later(
-    places: list[tuple[StoredEvent, list[int]]], block: ExportPosition
+def _later(events: list[_Event], block: ExportPosition) -> Iterable[tuple[int, str]]:
+    return ((c, event.sort_key) for event in events for c in event.shards if c >= block.end)
+
+
+def _earlier(
+    events: list[_Event], block: ExportPosition, mode: ShardingMode
 ) -> Iterable[tuple[int, str]]:
-    return ((c, record.sort_key) for record, shards in places for c in shards if c >= block.end)
-
-
-def _better(
-    places: list[tuple[StoredEvent, list[int]]], block: ExportPosition
-) -> Iterable[tuple[int, str]]:
-    for record, shards in places:
-        for shard in shards[: _rank(shards, record)]:
+    for event in events:
+        shards = event.shards
+        if event.expires == inf:  # nothing lives longer, but another copy may be newer
+            best = min(map(event.rank, event.copies))
+            shards = [] if mode is ShardingMode.RANDOM else shards[:best]
+        for shard in shards:
             if shard < block.first:
-                yield shard, record.sort_key
-
-
-def _rank(shards: list[int], record: StoredEvent) -> int:
-    shard = keys.parse_partition_key(record.partition_key).shard
-    return shards.index(shard) if shard in shards else len(shards)
+                yield shard, event.sort_key
 
 
 T = TypeVar("T")
@@ -497,17 +527,16 @@ class ExportScan:
             return
         now = self._sources.runtime.now()
         find = CopyLookup(self._sources.table, self._query, self._send, now).find
-        copies = CopyFilter(self._query.series, layout, find, self._together)
+        copies = CopyFilter(self._query.series, layout, find, self._together, now)
         while position.first < len(spans):
             part = spans[position.first : position.end]
             lanes = [
                 ShardStream(self._sources.table, self._query, span, position.after) for span in part
             ]
-            following = ExportPosition(position.end, self._way.width)
+            following = position._replace(first=position.end, width=self._way.width, after="")
             last = following if following.first < len(spans) else None
             for run, upto in self._runs(ShardBlock(lanes)):
-                given = copies.given(run, position)
-                records = [each for each in given if each.expires is None or each.expires > now]
+                records = copies.given(run, position)
                 then = last if upto is None else position._replace(after=upto)
                 yield ExportBatch(records, position, then)
                 position = then or position

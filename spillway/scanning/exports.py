@@ -216,15 +216,19 @@ class Exporting:
                 for retries; the export stops, with a cursor.
             timeout: seconds for which each throttled or failed request is tried again.
 
-        An event is given out once, also where epochs left copies in several shards; one that is written again while the
-        export runs may come twice. What was acknowledged before the export began is in it, also in ranges that are still
-        being written, if `consistent`.
+        An event is given out once, also where epochs left copies in several shards, and while any
+        copy is unexpired; one that is written again while the export runs may come twice. What was
+        acknowledged before the export began is in it, also in ranges that are still being written,
+        if `consistent`. An exception are copies that expire within a week of the beginning: an
+        event that is written again meanwhile, with a longer retention, may be missed.
 
-        Costs one GetItem and, for each shard, one Query for each 1 MB, at least one: 0.5 RCU for each started 4 KB
-        (1 if consistent). In `shards` and `blocks` each page of times that layouts with different counts cover is looked
-        up in the other shards that its events may have copies in: at least one Query each. In random mode these are
-        all later shards, so that `round_robin`, which looks nothing up, is far cheaper there. Holds in memory at
-        most 1 MB of items a shard that is read at the same time, in `round_robin` about 8 MB in all.
+        Costs one GetItem and, for each shard, one Query for each 1 MB, at least one: 0.5 RCU for
+        each started 4 KB (1 if consistent). In `shards` and `blocks` each page of times that
+        layouts with different counts cover is looked up in the other shards that its events may
+        have copies in: at least one Query each. In random mode these are all later shards (for
+        events that expire within a week of the beginning all others), so that `round_robin`, which
+        looks nothing up, is far cheaper there. Holds in memory at most 1 MB of items a shard that
+        is read at the same time, in `round_robin` about 8 MB in all.
 
         Raises:
             InvalidInputError: a parameter is wrong, or the cursor is not of this range and mode.
@@ -249,7 +253,10 @@ class Exporting:
         seconds = math.inf if max_seconds is None else max_seconds
         budget = ReadBudget.lasting(seconds, self._sources.runtime, max_rcu)
         positions = ExportCursors(query, way.mode)
-        begin = ExportPosition(0, way.width) if cursor is None else positions.decode(cursor)
+        if cursor is None:
+            begin = ExportPosition(0, way.width, started_at=int(self._sources.runtime.now()))
+        else:
+            begin = positions.decode(cursor)
         walk = ExportScan(self._sources, query, way, budget)
         return Export(walk, positions, begin)
 

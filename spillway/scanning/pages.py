@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -10,7 +11,17 @@ from spillway.event import Event
 from spillway.scanning.streams import StoredEvent
 from spillway.timestamps import to_datetime
 
-__all__ = ["Explanation", "Measure", "Missing", "Page", "stored_size", "to_event"]
+__all__ = [
+    "MAX_MISSING",
+    "Explanation",
+    "Measure",
+    "Missing",
+    "Page",
+    "stored_size",
+    "to_event",
+]
+
+MAX_MISSING: Final = 20  # partitions that a page names of those it left off
 
 Measure = Callable[[StoredEvent], int]
 """Bytes that a record adds to a page, by which the page's budget is counted."""
@@ -67,7 +78,8 @@ class Page:
         explanation: its plan, and what it cost.
         reason: why the page ends before its limit and before its range does: `deadline`, `read_units` or the code of
             a storage error; None where it does not.
-        missing: the partitions that were left off then.
+        missing: partitions that were left off then: up to 20, those with errors first.
+        missing_count: how many partitions were left off.
     """
 
     series: str
@@ -76,6 +88,7 @@ class Page:
     explanation: Explanation
     reason: str | None = None
     missing: tuple[Missing, ...] = ()
+    missing_count: int = 0
 
     @property
     def complete(self) -> bool:

@@ -54,20 +54,15 @@ class ReadQuery:
         return repr(parts)  # quoted: names may hold any separator
 
     def narrowed(self, after: str | None) -> "ReadQuery":
-        """Return the query without the times that come before a cursor's sort key; InvalidInputError where it is none."""
+        """Return the query without the times before a position, which has a time of the range."""
         if after is None:
             return self
         time = after[:TIME_WIDTH]
-        try:
-            last = to_datetime(time)
-            if format_time(last) != time:
-                raise ValueError(time)
-        except ValueError as error:
-            raise InvalidInputError("invalid_cursor", "cursor", "is damaged") from error
         if not self.descending:
             return replace(self, start=max(self.start, time))
-        following = format_time(last + timedelta(microseconds=1)) if time < self.end else self.end
-        return replace(self, end=min(self.end, following))
+        if time >= self.end:
+            return self
+        return replace(self, end=format_time(to_datetime(time) + timedelta(microseconds=1)))
 
     @classmethod
     def checked(  # noqa: PLR0913  the read's own parameters

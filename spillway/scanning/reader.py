@@ -9,9 +9,9 @@ from spillway import keys
 from spillway.dynamodb.retries import retry_until
 from spillway.errors import InvalidInputError
 from spillway.layouts.model import Layout
-from spillway.scanning.copies import newest_copy
-from spillway.scanning.costs import ReadBudget
-from spillway.scanning.cursor import decode_cursor, encode_cursor
+from spillway.scanning.copies import newest_copy, unexpired
+from spillway.scanning.costs import ReadBudget, ReadCost
+from spillway.scanning.cursor import decode_position, encode_position
 from spillway.scanning.pages import Explanation, Measure, Page
 from spillway.scanning.query import MAX_LIMIT, ReadQuery, Source
 from spillway.scanning.scan import Scan
@@ -48,7 +48,8 @@ class Reader:
             raise InvalidInputError("invalid_query", "limit", f"must be 1 to {MAX_LIMIT:,}")
         began = self._sources.runtime.monotonic()
         # One more than the page takes shows whether another follows.
-        scan = self.scan(query, cursor=cursor, wanted=limit + 1, budget=budget, explain=explain)
+        after = None if cursor is None else decode_position(cursor, query)
+        scan = self.scan(query, after=after, wanted=limit + 1, budget=budget, explain=explain)
         events = chain.from_iterable(scan.runs())
         records, more = _cut(events, limit, self._settings.page_bytes, measure)
         at = records[-1].sort_key if more else scan.left_off
@@ -56,28 +57,35 @@ class Reader:
         return Page(
             query.series,
             tuple(records),
-            None if at is None else encode_cursor(at, query.binding),
+            None if at is None else encode_position(at, query),
             reason=None if more else scan.reason,
             missing=() if more else scan.missing,
+            missing_count=0 if more else scan.missing_count,
             explanation=_explanation(scan, len(records), took),
         )
 
-    def scan(
+    def scan(  # noqa: PLR0913  a read's whole situation
         self,
         query: ReadQuery,
         *,
-        cursor: str | None,
         wanted: int | None,
         budget: ReadBudget,
+        after: str | None = None,
         explain: bool = False,
+        spent: ReadCost | None = None,
     ) -> Scan:
-        """Return a pass over a query's range after a cursor; see `Scan`. InvalidInputError."""
-        after = None if cursor is None else decode_cursor(cursor, query.binding)
+        """Return a pass over a query's range after a position; see `Scan`. InvalidInputError."""
         if query.source is Source.INDEX and not self._settings.index_has_payload:
             reason = "the index of this deployment holds no payloads: use read=table"
             raise InvalidInputError("invalid_query", "read", reason)
         return Scan(
-            self._sources, query, after=after, wanted=wanted, budget=budget, explain=explain
+            self._sources,
+            query,
+            after=after,
+            wanted=wanted,
+            budget=budget,
+            explain=explain,
+            spent=spent,
         )
 
     def one(
@@ -105,15 +113,16 @@ class Reader:
         if layout is None:
             return None
         now = self._sources.runtime.now()
-        found = [decode_event(answer["Item"]) for answer in answers if "Item" in answer]
-        copies = [each for each in found if each.expires is None or each.expires > now]
+        found = (decode_event(answer["Item"]) for answer in answers if "Item" in answer)
+        copies = unexpired(found, now)
         return newest_copy(copies, series, layout) if copies else None
 
     def delete(self, series: str, identity: keys.SortKey, *, timeout: float) -> bool:
-        """Delete one event from every shard that may hold it, in parallel; tell whether there was one."""
+        """Delete one event from every shard that may hold it, in parallel; return if it existed."""
         request = {"ReturnValues": "ALL_OLD"}
         _, answers = self._at_each_shard(series, identity, "DeleteItem", request, timeout)
-        return any("Attributes" in answer for answer in answers)
+        deleted = (decode_event(each["Attributes"]) for each in answers if "Attributes" in each)
+        return bool(unexpired(deleted, self._sources.runtime.now()))
 
     def _at_each_shard(
         self,

@@ -8,6 +8,7 @@ from functools import partial
 from math import inf
 from typing import Final
 
+from spillway.dynamodb.port import StorageError
 from spillway.dynamodb.retries import DeadlinePassedError
 from spillway.errors import InvalidInputError
 from spillway.keys import partition_key
@@ -17,7 +18,7 @@ from spillway.scanning.copies import drop_copies
 from spillway.scanning.costs import ReadBudget, ReadCost
 from spillway.scanning.limits import UNIT_BYTES, fit_limits, limit_for, limit_through, stream_shares
 from spillway.scanning.merge import OrderedMerge
-from spillway.scanning.pages import Missing
+from spillway.scanning.pages import MAX_MISSING, Missing
 from spillway.scanning.partitions import ScanPartition, partitions_of
 from spillway.scanning.planner import ReadPlan, plan_read
 from spillway.scanning.query import ReadQuery, Source
@@ -187,29 +188,36 @@ class SourceScan:
 _NOT_SENT: Final = DeadlinePassedError().code
 
 
-def missing_partitions(leg: SourceScan) -> tuple[Missing, ...]:
-    """Return the partitions that a leg left off: those that failed, else all open ones that are not read to their end.
+def missing_partitions(leg: SourceScan) -> tuple[tuple[Missing, ...], int]:
+    """Return up to `MAX_MISSING` partitions that a leg left off, errors first, and how many it did.
 
-    Where none is, the first of those that were not begun.
+    These are the partitions that failed, else the open ones that are not read to their end. Where
+    there is none, it is the first of those that were not begun.
     """
     left = leg.failed or [each for each in leg.merge.streams if not each.exhausted]
     closed = leg.merge.closed
     if not left and closed is not None:
-        return (Missing(closed.key, closed.bound, None),)
-    return tuple(_missing(each) for each in left)
+        return (Missing(closed.key, closed.bound, None),), 1
+    left.sort(key=lambda each: _code(each) is None)
+    return tuple(_missing(each) for each in left[:MAX_MISSING]), len(left)
 
 
 def _missing(stream: PartitionStream) -> Missing:
+    return Missing(stream.partition.key, stream.reached, _code(stream))
+
+
+def _code(stream: PartitionStream) -> str | None:
+    """Return the code of the error that a stream ended with, None where nothing was sent."""
     code = None if stream.failure is None else stream.failure.code
-    return Missing(stream.partition.key, stream.reached, None if code == _NOT_SENT else code)
+    return None if code == _NOT_SENT else code
 
 
 def end_reason(leg: SourceScan) -> str:
     """Return why a leg ended before its range: `read_units`, the code of a storage error, or `deadline`."""
     if leg.ended is ScanEnd.UNITS:
         return "read_units"
-    codes = [each.error for each in missing_partitions(leg) if each.error is not None]
-    return codes[0] if codes else "deadline"
+    codes = (_code(each) for each in leg.failed)
+    return next((code for code in codes if code is not None), "deadline")
 
 
 def raise_failure(leg: SourceScan) -> None:
@@ -235,11 +243,13 @@ class Scan:
     `explain` one shard is read before the others, so that the estimate rests on what it shows, unless units are bounded.
 
     Attributes:
-        spent: what it has cost so far.
+        spent: what it has cost so far, with what `spent` held before, where it was given.
         plan: where it looks, once begun; None for a series without a layout.
         left_off: the position up to which all was given out, of a range that was not read to its end; else None.
-        missing: what it could not read, where it left off.
+        missing: what it could not read, where it left off; see `Page`.
+        missing_count: how many partitions these are in all.
         reason: why it left off: `deadline`, `read_units`, or the code of a storage error.
+        failure: that storage error.
     """
 
     def __init__(  # noqa: PLR0913  a read's whole situation
@@ -251,6 +261,7 @@ class Scan:
         wanted: int | None,
         budget: ReadBudget,
         explain: bool = False,
+        spent: ReadCost | None = None,
     ) -> None:
         self._sources = sources
         self._query = query
@@ -258,7 +269,7 @@ class Scan:
         self._wanted = wanted
         self._budget = budget
         self._explain = explain
-        self.spent = ReadCost()
+        self.spent = ReadCost() if spent is None else spent
         self._age = sources.age(query.narrowed(after).end, consistent=query.consistent)
         deadline = budget.deadline
         self._requests = ScanRequests(sources, query.series, self._age, deadline, self.spent)
@@ -270,7 +281,9 @@ class Scan:
         self.plan: ReadPlan | None = None
         self.left_off: str | None = None
         self.missing: tuple[Missing, ...] = ()
+        self.missing_count = 0
         self.reason: str | None = None
+        self.failure: StorageError | None = None
 
     def runs(self) -> Iterator[list[StoredEvent]]:
         """Yield the unexpired events in order, each once, as rounds of requests make them final; runs may be empty.
@@ -361,11 +374,10 @@ class Scan:
         if leg.ended is not ScanEnd.WHOLE:
             if leg.upto == begin and not self._given:
                 raise_failure(leg)
-            self.left_off, self.reason, self.missing = (
-                leg.upto,
-                end_reason(leg),
-                missing_partitions(leg),
-            )
+            self.left_off, self.reason = leg.upto, end_reason(leg)
+            self.missing, self.missing_count = missing_partitions(leg)
+            failures = (each.failure for each in leg.failed)
+            self.failure = next((e for e in failures if e and e.code == self.reason), None)
 
     def _leg(
         self,
@@ -411,8 +423,7 @@ class Scan:
     def _unexpired(self, leg: SourceScan, layout: Layout) -> Iterator[list[StoredEvent]]:
         now = self._sources.runtime.now()
         for run in leg.runs(self._remaining):
-            once = drop_copies(run, self._query.series, layout)
-            kept = [each for each in once if each.expires is None or each.expires > now]
+            kept = list(drop_copies(run, self._query.series, layout, now))
             self._given += len(kept)
             self._upto = leg.upto
             if kept:

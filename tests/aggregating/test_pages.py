@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway import InvalidInputError
+from spillway import InvalidInputError, ThrottledError
 from spillway.aggregating.aggregate import AggregateRow, aggregate
 from spillway.aggregating.functions import PERCENTILES, Fill, Function
 from spillway.scanning.streams import StoredEvent
@@ -99,37 +99,47 @@ def test_pages_of_any_size_hold_the_rows_of_one_page(  # noqa: PLR0917
     assert shown(World(world.records, size).rows(query, limit=limit)) == whole
 
 
-@given(worlds(), ranges(), intervals, fills, st.integers(1, 7), st.integers(1, 4))
-def test_scans_that_stop_anywhere_come_to_the_same_rows(  # noqa: PLR0917
+@given(worlds(), ranges(), intervals, st.sampled_from(["none", "null", "zero"]), st.integers(1, 7), st.integers(1, 4))  # fmt: skip
+def test_scans_that_stop_anywhere_behind_a_row_come_to_the_same_rows(  # noqa: PLR0917
     world: World,
     span: tuple[datetime, datetime],
     interval: timedelta | None,
     fill: str,
     limit: int,
-    most: int,
+    more: int,
 ) -> None:
-    if fill == Fill.LINEAR:
-        most = 26
-    query = ask(*span, interval or HOUR, functions=EXACT, fill=fill)
-    whole = shown(World(world.records).rows(query))
-    halting = World(world.records, world.size, most, world.ahead)
+    query = ask(*span, interval or HOUR, fill=fill)
+    whole = World(world.records).rows(query)
+    longest = max((_events(row) for row in whole), default=0)
+    halting = World(world.records, world.size, longest + more, world.ahead)
     pages = list(halting.pages(query, limit=limit))
-    assert shown([row for page in pages for row in page.rows]) == whole
+    assert shown([row for page in pages for row in page.rows]) == shown(whole)
     for page in pages:
         assert page.complete == (page.cursor is None or len(page.rows) == limit)
         assert (page.reason == "deadline") == (not page.complete)
 
 
-@given(worlds(), ranges(), intervals, fills, st.integers(1, 6))
-def test_percentiles_and_lines_that_a_scan_stops_at_are_right_or_refused(
-    world: World, span: tuple[datetime, datetime], interval: Any, fill: str, most: int
+def _events(row: AggregateRow) -> int:
+    count = row["count"]
+    assert isinstance(count, int)
+    return count + row.skipped
+
+
+@given(worlds(), ranges(), intervals, fills, st.integers(1, 7), st.integers(1, 9))
+def test_rows_that_a_scan_stops_within_are_right_or_refused(  # noqa: PLR0917
+    world: World,
+    span: tuple[datetime, datetime],
+    interval: Any,
+    fill: str,
+    limit: int,
+    most: int,
 ) -> None:
     query = ask(*span, interval, fill=fill)
     whole = World(world.records).rows(query)
     found: list[AggregateRow] = []
     refused = ""
     try:
-        for page in World(world.records, world.size, most, world.ahead).pages(query):
+        for page in World(world.records, world.size, most, world.ahead).pages(query, limit=limit):
             found += page.rows
     except InvalidInputError as error:
         refused = f"{error.code} {error.where}"
@@ -206,15 +216,27 @@ def test_a_line_over_hours_of_text_keeps_what_they_skip_wherever_scans_stop() ->
     assert [row["avg"] for row in whole] == [1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5]
     assert [row.skipped for row in whole] == [0, 0, 1, 0, 1, 0, 1, 0, 0]
     for ahead in (True, False):
-        assert World(records, 1, 4, ahead).rows(query, limit=3) == whole
-        with pytest.raises(InvalidInputError, match="Only percentiles and fill=linear"):
-            World(records, 1, 3, ahead).rows(query, limit=3)
+        assert World(records, 1, 5, ahead).rows(query, limit=3) == whole
+        with pytest.raises(InvalidInputError, match="fill=linear needs the end of its gap"):
+            World(records, 1, 4, ahead).rows(query, limit=3)
 
 
 def test_percentiles_stay_within_the_extremes() -> None:
     query = ask(BASE, BASE + HOUR, functions=["p50", "p99"])
     (row,) = World(_many([7.3] * 30)).rows(query, max_exact=20)
     assert dict(row.values) == {"p50": 7.3, "p99": 7.3}
+
+
+@pytest.mark.parametrize("values", [[-0.0, 0.0], [0.0, -0.0], [-0.0, -0.0], [0.0, 0.0]])
+@pytest.mark.parametrize("max_exact", [1, 100])
+def test_a_zero_has_no_sign_in_extremes_and_percentiles(
+    values: list[float], max_exact: int
+) -> None:
+    query = ask(BASE, BASE + HOUR, functions=["min", "max", "sum", "avg", "p50", "p99"])
+    (row,) = World(_many(list(values))).rows(query, max_exact=max_exact)
+    assert [repr(value) for value in row.values.values()] == ["0.0"] * 6
+    (kept,) = World(_many(list(values))).rows(ask(BASE, BASE + HOUR, functions=["first", "last"]))
+    assert repr(list(kept.values.values())) == repr(values)
 
 
 def test_the_largest_doubles_have_percentiles_too() -> None:
@@ -232,8 +254,8 @@ def test_one_row_is_in_memory_at_a_time() -> None:
     taken: list[StoredEvent] = []
 
     class Watched(World):
-        def scan(self, query: Any, after: str | None) -> Any:
-            scan = super().scan(query, after)
+        def scan(self, query: Any, wanted: int | None) -> Any:
+            scan = super().scan(query, wanted)
             runs = scan.runs
 
             def noted() -> Any:
@@ -251,14 +273,38 @@ def test_one_row_is_in_memory_at_a_time() -> None:
     assert len(taken) == 3
 
 
-def test_a_row_that_one_scan_cannot_finish_is_carried_in_the_cursor() -> None:
-    records = _many([2**80, 0.1, "x", 3, -7.5] * 20)  # type: ignore[list-item]
-    query = ask(BASE, BASE + HOUR, functions=EXACT)
-    pages = list(World(records, 2, most=3).pages(query))
-    assert len(pages) > 30
-    assert [len(page.rows) for page in pages] == [0] * (len(pages) - 1) + [1]
-    assert pages[-1].rows == tuple(expected_rows(records, query))
-    assert max(len(page.cursor or "") for page in pages) < 1_500
+@pytest.mark.parametrize("functions", [["count"], ["sum"], ["p50"]])
+def test_a_row_that_one_scan_cannot_finish_is_refused(functions: list[str]) -> None:
+    records = _many(list(range(100)))
+    query = ask(BASE, BASE + HOUR, functions=functions)
+    with pytest.raises(InvalidInputError, match="read to its end within one page") as raised:
+        World(records, 2, most=99).rows(query)
+    assert (raised.value.code, raised.value.where) == ("interval_too_long", "interval")
+
+
+def test_a_row_that_a_storage_error_cuts_off_is_that_error() -> None:
+    error = ThrottledError("ThrottlingException", "slow down")
+
+    def scan(query: Any, wanted: Any) -> Any:
+        cut = World(_many(list(range(9))), 2, most=3).scan(query, wanted)
+        cut.failure = error
+        return cut
+
+    with pytest.raises(ThrottledError) as raised:
+        aggregate(ask(BASE, BASE + HOUR), scan, limit=2, cursor=None)
+    assert raised.value is error
+
+
+def test_rows_are_filled_from_those_of_an_earlier_page_as_the_events_are_now() -> None:
+    records = [record(BASE, "1", {"v": 1}), record(BASE + 5 * HOUR, "2", {"v": 6})]
+    query = ask(BASE, BASE + 6 * HOUR, HOUR, functions=["avg"], fill="linear")
+    first = aggregate(query, World(records).scan, limit=2, cursor=None)
+    assert [row["avg"] for row in first.rows] == [1, 2]
+    late = [*records, record(BASE + HOUR, "3", {"v": 10})]
+    second = aggregate(query, World(late).scan, limit=9, cursor=first.cursor)
+    assert [row["avg"] for row in second.rows] == [9, 8, 7, 6]
+    without = aggregate(query, World(records[1:]).scan, limit=9, cursor=first.cursor)
+    assert [row["avg"] for row in without.rows] == [None, None, None, 6]
 
 
 CHANGES: list[dict[str, Any]] = [

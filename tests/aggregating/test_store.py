@@ -182,28 +182,30 @@ def test_any_budget_of_read_units_comes_to_the_same_rows_or_says_why_not(  # noq
         pages = _pages(memory.another(), span, max_rcu=units, consistent=False, **asked)
     except InvalidInputError as error:
         refused = f"{error.code} {error.where}"
-    assert refused in {"", "invalid_query max_rcu"} | ({"interval_too_long interval"} if fill == "linear" else set())  # fmt: skip
+    assert refused in {"", "invalid_query max_rcu", "interval_too_long interval"}
     if not refused:
         assert shown([row for page in pages for row in page.rows]) == shown(whole)
 
 
-def test_a_page_that_reaches_its_read_units_carries_on_within_its_row() -> None:
+@pytest.mark.parametrize("fill", ["none", "previous"])
+def test_a_page_that_reaches_its_read_units_ends_with_its_last_whole_row(fill: str) -> None:
     memory = MemoryStore()
     text = "x" * 3_000
     memory.store.write(
         event_at(START + n * MINUTE, f"{n}", "s", v=n, text=text) for n in range(150)
     )
-    pages = _pages(memory.another(), field="v", functions=EXACT, max_rcu=3)
-    assert len(pages) > 5
-    assert [len(page.rows) for page in pages] == [0] * (len(pages) - 1) + [1]
-    assert [page.reason for page in pages] == ["read_units"] * (len(pages) - 1) + [None]
-    assert [page.complete for page in pages] == [False] * (len(pages) - 1) + [True]
+    store = memory.another()
+    asked: dict[str, Any] = {"field": "v", "functions": EXACT, "fill": fill}
+    whole = _rows(memory.another(), interval=5 * MINUTE, **asked)
+    store.read("s", START, END, limit=1)  # shows how large they are
+    pages = _pages(store, interval=5 * MINUTE, max_rcu=20, **asked)
+    assert len(pages) > 3
+    assert shown([row for page in pages for row in page.rows]) == shown(whole)
+    assert {page.reason for page in pages[:-1]} == {"read_units"}
     assert all(page.missing[0].partition == "s#0" for page in pages[:-1])
-    assert all(
-        page.spent.read_units <= 3 for page in pages[1:]
-    )  # the first did not know their size
-    row = pages[-1].rows[0]
-    assert (row["count"], row["sum"], row["first"], row["last"]) == (150, 11_175, 0, 149)
+    assert all(page.spent.read_units <= 20 for page in pages)
+    with pytest.raises(InvalidInputError, match="interval: holds more events"):
+        _pages(store, interval=HOUR, max_rcu=20, **asked)
 
 
 def test_rows_up_to_the_deadline_are_given_with_a_cursor_for_the_rest() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from spillway.aggregating.aggregate import AggregatePage, AggregateRow, aggregate
 from spillway.aggregating.functions import PERCENTILES, Function, Number
 from spillway.aggregating.query import AggregateQuery
+from spillway.dynamodb.port import StorageError
 from spillway.keys import TIME_WIDTH
 from spillway.scanning.costs import ReadCost
 from spillway.scanning.pages import Missing
@@ -46,7 +47,9 @@ class FakeScan:
     ahead: bool = False
     left_off: str | None = None
     missing: tuple[Missing, ...] = ()
+    missing_count: int = 0
     reason: str | None = None
+    failure: StorageError | None = None
     spent: ReadCost = field(default_factory=ReadCost)
 
     def runs(self) -> Iterator[list[StoredEvent]]:
@@ -68,12 +71,10 @@ class World:
     most: int | None = None
     ahead: bool = False
 
-    def scan(self, query: ReadQuery, after: str | None) -> FakeScan:
-        kept = [
-            each
-            for each in sorted(self.records)
-            if query.start <= each.sort_key < query.end and (after is None or each.sort_key > after)
-        ]
+    def scan(self, query: ReadQuery, wanted: int | None) -> FakeScan:
+        assert wanted is None or query.descending
+        ordered = sorted(self.records, reverse=query.descending)
+        kept = [each for each in ordered if query.start <= each.sort_key < query.end]
         return FakeScan(kept, self.size, self.most, self.ahead)
 
     def pages(
@@ -186,8 +187,8 @@ def _computed(function: Function, values: list[Any]) -> Number | None:
     computed: dict[Function, Any] = {
         Function.SUM: lambda: _sum(total, values),
         Function.AVG: lambda: float(total / len(values)),
-        Function.MIN: lambda: min(values),
-        Function.MAX: lambda: max(values),
+        Function.MIN: lambda: min(values) or abs(min(values)),  # no sign of zero
+        Function.MAX: lambda: max(values) or abs(max(values)),
         Function.FIRST: lambda: values[0],
         Function.LAST: lambda: values[-1],
     }

@@ -83,14 +83,16 @@ def test_an_answer_that_reaches_its_budget_says_so_and_goes_on(api: Api) -> None
     events = [event_at(NOON - n * MINUTE, str(n), n=n, text="x" * 3_000) for n in range(1, 180)]
     api.memory.store.write(events)
     _ask(api)  # shows how large they are
-    answer = _ask(api, interval="1h", max_rcu="20").body
+    answer = _ask(api, interval="1h", max_rcu="40").body
     assert (answer["complete"], answer["reason"]) == (False, "read_units")
     assert answer["missing"][0]["partition"].startswith("ORD#")
     rows = answer["rows"]
     while answer["cursor"] is not None:
-        answer = _ask(api, interval="1h", max_rcu="20", cursor=answer["cursor"]).body
+        answer = _ask(api, interval="1h", max_rcu="40", cursor=answer["cursor"]).body
         rows += answer["rows"]
     assert [row["count"] for row in rows] == [59, 60, 60]
+    refused = _ask(api, interval="1h", max_rcu="10")
+    assert (refused.status, refused.error[0]) == (400, "interval_too_long")
 
 
 def test_numbers_of_more_than_64_bits_are_answered_exactly(api: Api) -> None:
@@ -206,7 +208,7 @@ def test_the_described_answer_is_the_one_given(api: Api) -> None:
     every = "count,sum,min,max,avg,first,last,p50,p90,p99"
     answer = json.loads(_ask(api, field="n", functions=every).raw["body"])
     described = set(schemas["AggregatesAnswer"]["properties"])
-    assert set(answer) == described - {"reason", "missing"}
+    assert set(answer) == described - {"reason", "missing", "missing_count"}
     assert set(answer["rows"][0]) == set(schemas["AggregateRowOutput"]["properties"]) - {
         "approximate"
     }

@@ -254,7 +254,7 @@ def test_copies_of_both_epochs_and_of_random_shards_come_once(api: Api, mode: st
         ({"max_rcu": "0"}, "max_rcu: "),
         ({"max_rcu": "x"}, "max_rcu: "),
         ({"limit": "10"}, "limit: is unknown"),
-        ({"cursor": "x"}, "cursor: is damaged, or belongs to another export"),
+        ({"cursor": "x"}, "cursor: is damaged, or belongs to another query"),
         ({"from": "yesterday"}, "from: must be an RFC 3339"),
     ],
 )

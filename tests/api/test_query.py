@@ -268,6 +268,7 @@ def test_a_page_whose_shard_throttles_says_what_is_missing_and_its_cursor_comple
     assert page.body["reason"] == "ThrottlingException"
     (missing,) = page.body["missing"]
     assert (missing["partition"], missing["error"]) == ("ORD#1", "ThrottlingException")
+    assert page.body["missing_count"] == 1
     found = [event["id"] for event in page.body["events"]]
     assert 0 < len(found) < 300
     assert page.body["events"][-1]["time"] <= missing["reached"]

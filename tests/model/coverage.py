@@ -22,13 +22,20 @@ from spillway.dynamodb.port import ThrottlingReason
 from spillway.layouts.clock import ClockSkewError
 from spillway.layouts.codec import decode_layout, encode_layout
 from spillway.layouts.transitions import first_layout
+from spillway.settings import Growth
 from spillway.timestamps import format_epoch, format_time
 from tests.model.cluster import Cluster, Faults, Process
 
 __all__ = ["SETTINGS", "CoverageModel", "CoverageViolationError", "Dates", "Tally"]
 
 SETTINGS: Final = Settings(
-    horizon=60, slack=20, clock_error=2, future_skew=50, layout_ttl=8, max_epochs=5
+    horizon=60,
+    slack=20,
+    clock_error=2,
+    future_skew=50,
+    layout_ttl=8,
+    max_epochs=5,
+    growth=Growth(partition_wcu=1),  # so small that any throttled write makes its series grow
 )
 _SERIES: Final = ("s", "s#1")
 _TICK: Final = timedelta(microseconds=1)

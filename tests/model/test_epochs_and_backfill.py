@@ -11,14 +11,17 @@ import pytest
 from spillway import Event, EventStore, Settings
 from spillway.dynamodb.port import ThrottledError
 from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
-from tests.support.fakes import FakeClock, fake_runtime
+from tests.support.fakes import FakeClock, dated, fake_runtime
 
 YEARS = timedelta(days=25 * 365)
 
 
 def _store(table: AtomicTables, clock: FakeClock, settings: Settings | None = None) -> EventStore:
+    def call(operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:
+        return dated(table(operation, request), clock.seconds)
+
     return EventStore(
-        table, table=EVENTS, layouts=LAYOUTS, settings=settings, runtime=fake_runtime(clock)
+        call, table=EVENTS, layouts=LAYOUTS, settings=settings, runtime=fake_runtime(clock)
     )
 
 

@@ -1,17 +1,19 @@
 import base64
+from datetime import timedelta
 
 import pytest
 
 from spillway import InvalidInputError
-from spillway.scanning.cursor import decode_cursor, encode_cursor
+from spillway.scanning.cursor import decode_cursor, decode_position, encode_cursor, encode_position
 from spillway.scanning.query import ReadQuery
 from tests.support.fakes import NOON
 from tests.support.stores import HOUR
 
+MINUTE = timedelta(minutes=1)
 SORT_KEY = "2026-06-01T12:00:00.000000Z#é#1"
 
 
-def _binding(**change: object) -> str:
+def _query(**change: object) -> ReadQuery:
     fields = {
         "series": "ORD",
         "start": NOON - HOUR,
@@ -21,7 +23,11 @@ def _binding(**change: object) -> str:
         "source": "table",
         "consistent": False,
     }
-    return ReadQuery.checked(**{**fields, **change}).binding  # type: ignore[arg-type]
+    return ReadQuery.checked(**{**fields, **change})  # type: ignore[arg-type]
+
+
+def _binding(**change: object) -> str:
+    return _query(**change).binding
 
 
 def test_a_cursor_is_opaque_and_safe_in_a_url() -> None:
@@ -85,3 +91,19 @@ def test_every_changed_character_is_noticed() -> None:
         changed = cursor[:at] + ("A" if character != "A" else "B") + cursor[at + 1 :]
         with pytest.raises(InvalidInputError):
             decode_cursor(changed, _binding())
+
+
+@pytest.mark.parametrize(
+    ("order", "position", "begin"),
+    [
+        ("asc", "2026-06-01T11:00:00.000000Z", "2026-06-01T11:07:00.000000Z"),
+        ("desc", "2026-06-01T12:59:59.999999Z\U0010ffff", "2026-06-01T12:07:00.000000Z"),
+    ],
+)
+def test_a_read_stopped_before_its_range_goes_on_at_its_begin(
+    order: str, position: str, begin: str
+) -> None:
+    """Buckets of the index may begin before the range."""
+    span = {"start": NOON - 53 * MINUTE, "end": NOON + 7 * MINUTE}
+    query = _query(order=order, **span)
+    assert decode_position(encode_position(position, query), query) == begin

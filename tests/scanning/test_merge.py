@@ -158,7 +158,7 @@ def test_of_copies_the_one_under_the_newest_covering_epoch_is_kept(
 ) -> None:
     layout = _layout_whose_newest_shard_is_1()
     run = [_record(partition) for partition in partitions]
-    (record,) = drop_copies(run, "ORD", layout)
+    (record,) = drop_copies(run, "ORD", layout, 0)
     assert record.partition_key == f"ORD#{kept}"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,14 +14,18 @@ from spillway import (
     Event,
     InvalidInputError,
     OutcomeUnknownError,
+    Page,
     Settings,
     StorageError,
     ThrottledError,
     UnreachableError,
 )
 from spillway.dynamodb.port import Call
-from spillway.scanning.pages import to_event
+from spillway.dynamodb.retries import DeadlinePassedError
+from spillway.scanning.pages import MAX_MISSING, to_event
+from spillway.scanning.partitions import ScanPartition
 from spillway.scanning.query import Order
+from spillway.scanning.scan import missing_partitions
 from tests.support.fakes import NOON
 from tests.support.stores import DAY, MemoryStore, event_at, identity
 from tests.support.strategies import orders, ranges
@@ -116,8 +121,9 @@ def test_a_page_is_complete_or_says_what_is_missing_and_its_cursor_completes_it(
         found += records
         if page.complete:
             assert len(records) == limit or page.cursor is None
-            assert not page.missing
+            assert (page.missing, page.missing_count) == ((), 0)
         else:
+            assert len(page.missing) == min(page.missing_count, MAX_MISSING)
             assert page.cursor is not None
             assert page.missing
             assert any(each.error == page.reason for each in page.missing)
@@ -180,22 +186,38 @@ def test_past_the_soft_deadline_no_other_source_is_begun_and_the_throttle_is_tol
     faults = {"0": (1, "throttled"), "1": (1, "unreachable")}
     memory, events, made = _written([1, *range(61, 661, 10)], faults)
     store = memory.another()
-    found: list[Event] = []
+    pages: list[Page] = []
 
-    def read_on(cursor: str | None) -> None:
-        while True:
-            page = store.read("ORD", START, END, limit=limit, cursor=cursor, consistent=False)
-            found.extend(page.events)
-            cursor = page.cursor
-            codes = {each.error for each in page.missing}
-            assert page.reason in {None, "ThrottlingException"}
-            assert page.complete or page.reason in codes
+    def read_on() -> None:
+        cursor = pages[-1].cursor if pages else None
+        page = store.read("ORD", START, END, limit=limit, cursor=cursor, consistent=False)
+        pages.append(page)
+        assert page.reason in {None, *(each.error for each in page.missing)}
+        read_on()
 
     with pytest.raises(ThrottledError):  # once a page makes no progress
-        read_on(None)
+        read_on()
+    found = [event for page in pages for event in page.events]
     assert found
     assert found == events[: len(found)]
     assert all(not key.startswith("ORD#2026") for key in made[-1].asked)
+
+
+def test_of_much_that_is_missing_some_is_named_errors_first() -> None:
+    def left(number: int, failure: StorageError) -> Any:
+        partition = ScanPartition(f"ORD#{number}", "", on_index=False)
+        return SimpleNamespace(partition=partition, reached="", failure=failure)
+
+    failed = [left(n, DeadlinePassedError()) for n in range(200)]
+    failed += [left(n, ERRORS["throttled"]) for n in range(200, 205)]
+    leg: Any = SimpleNamespace(failed=failed, merge=SimpleNamespace(closed=None))
+    named, count = missing_partitions(leg)
+    assert (len(named), count) == (MAX_MISSING, 205)
+    assert [each.partition for each in named[:6]] == [
+        *(f"ORD#{n}" for n in range(200, 205)),
+        "ORD#0",
+    ]
+    assert [each.error for each in named[4:6]] == ["ThrottlingException", None]
 
 
 def test_a_failure_behind_the_page_does_not_touch_it() -> None:

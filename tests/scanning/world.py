@@ -18,7 +18,7 @@ from spillway.layouts.transitions import (
     extend_low,
     first_layout,
 )
-from spillway.sharding import routing_hash
+from spillway.sharding import routing_hash, shard_of
 from spillway.timestamps import format_epoch, format_time
 from tests.support.fakes import NOON
 from tests.support.memory_table import EVENTS, LAYOUTS, MemoryTable
@@ -67,18 +67,29 @@ class World:
         routing = routing_hash(SERIES, sharding_key or sort_key)
         return self.layout.candidates(time, routing)
 
-    def put(self, sort_key: str, shard: int) -> None:
-        """Store a copy; its payload tells which one it is."""
+    def put(self, sort_key: str, shard: int, expires: int | None = None) -> None:
+        """Store a copy as the newest epoch with this shard for it would; its payload names it."""
         key = keys.partition_key(SERIES, shard)
         item = {
             keys.PARTITION_KEY: {"S": key},
             keys.SORT_KEY: {"S": sort_key},
+            keys.INDEX_PARTITION_KEY: {"S": self._index_key(sort_key, shard)},
             keys.PAYLOAD: {"S": f'{{"shard":{shard}}}'},
         }
+        if expires is not None:
+            item[keys.EXPIRES] = {"N": str(expires)}
         self.table.items[EVENTS][key, sort_key] = item
         start, end = map(format_time, self.span)
         if start <= sort_key < end:
             self.copies.setdefault(sort_key, set()).add(shard)
+
+    def _index_key(self, sort_key: str, shard: int) -> str:
+        time, sharding_key, _ = keys.parse_sort_key(sort_key)
+        routing = routing_hash(SERIES, sharding_key or sort_key)
+        holding = (each for each in self.layout.covering(time) if shard in each.shards_of(routing))
+        epoch = next(holding, self.layout.current)
+        label = keys.bucket_label(time, epoch.bucket)
+        return keys.index_key(SERIES, label, shard_of(routing, epoch.index_shards))
 
     def store(self) -> EventStore:
         """Return the store of another process."""
@@ -163,7 +174,11 @@ _identities = st.tuples(
 
 
 @st.composite
-def worlds(draw: st.DrawFn, max_events: int = 30) -> World:
+def worlds(
+    draw: st.DrawFn,
+    max_events: int = 30,
+    expiries: st.SearchStrategy[int | None] = st.none(),  # noqa: B008  strategies are values
+) -> World:
     """Draw a history of layouts, with events in any of the shards that the epochs covering them give them."""
     mode = draw(
         st.sampled_from([ShardingMode.CALCULATED, ShardingMode.CALCULATED, ShardingMode.RANDOM])
@@ -179,5 +194,5 @@ def worlds(draw: st.DrawFn, max_events: int = 30) -> World:
         sort_key = f"{format_epoch(_time(minutes))}#{key}{number}"
         places = world.shards_for(sort_key)
         for shard in draw(st.sets(st.sampled_from(places), min_size=1)) if places else ():
-            world.put(sort_key, shard)
+            world.put(sort_key, shard, draw(expiries))
     return world

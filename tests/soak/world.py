@@ -42,7 +42,7 @@ SETTINGS: Final = Settings(
     future_skew=15,
     layout_ttl=3,
     max_epochs=8,
-    growth=Growth(max_shards=16),
+    growth=Growth(max_shards=16, partition_wcu=1),  # any throttled write makes its series grow
 )
 _POLL: Final = 0.02  # seconds
 

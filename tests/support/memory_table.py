@@ -165,6 +165,8 @@ class MemoryTable:
         )
         assert (partition_name, sort_name) == expected
         low, high = values[":low"]["S"].encode(), values[":high"]["S"].encode()
+        if max(len(low), len(high)) > _KEY_LIMITS[1]:
+            raise _invalid("One or more parameter values were invalid: size of a key")
         if low > high:
             raise _invalid("The BETWEEN operator requires upper bound to be greater than lower")
         found = [
