@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillway import Event, EventStore, Settings, ShardingMode, keys
-from spillway.timestamps import to_datetime
-from tests.scanning.world import END, SERIES, START, World, modes, worlds
+from spillway.timestamps import format_time, to_datetime
+from tests.scanning.world import SERIES, World, modes, worlds
 from tests.support.fakes import NOON
 from tests.support.memory_table import EVENTS
 from tests.support.stores import DAY, HOUR, MemoryStore, events_every
@@ -33,11 +33,12 @@ def _is_live(item: dict[str, Any], now: float) -> bool:
 
 
 def _expected(world: World) -> Found:
-    """Return the events that exist, each in the newest epoch's shard of those with a live copy."""
+    """Return the events of the range that exist, each in the newest epoch's live shard."""
     now = world.memory.clock.now()
+    start, end = map(format_time, world.span)
     live: dict[str, set[int]] = {}
     for (key, sort_key), item in world.table.items[EVENTS].items():
-        if _is_live(item, now):
+        if start <= sort_key < end and _is_live(item, now):
             live.setdefault(sort_key, set()).add(keys.parse_partition_key(key).shard)
     return [
         (sort_key, next(each for each in world.shards_for(sort_key) if each in shards))
@@ -65,7 +66,7 @@ def _found(events: list[Event]) -> Found:
 def _pages(world: World, between: Callable[[], None], **query: Any) -> Iterator[Event]:
     cursor = None
     while True:
-        page = world.store().read(SERIES, START, END, cursor=cursor, **query)
+        page = world.store().read(SERIES, *world.span, cursor=cursor, **query)
         yield from page.events
         cursor = page.cursor
         if cursor is None:
@@ -110,7 +111,7 @@ def _check(world: World, limit: int, budget: int) -> None:
     for consistent in (True, False):
         assert _found(_one_by_one(world, consistent=consistent)) == expected
         (row,) = world.store().aggregate(
-            SERIES, START, END, fill="zero", field="shard", functions=["count", "sum"],
+            SERIES, *world.span, fill="zero", field="shard", functions=["count", "sum"],
             consistent=consistent,
         ).rows  # fmt: skip
         assert row["count"] == len(expected)
