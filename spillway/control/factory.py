@@ -14,7 +14,7 @@ from spillway.dynamodb.port import Call
 from spillway.layouts.repository import ShardedSeries
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
-from spillway.scaling.updates import LayoutUpdater, Observer
+from spillway.scaling.updates import LayoutGrower, LayoutUpdater, Observer
 from spillway.scaling.usage import UsageReader
 from spillway.settings import Settings
 
@@ -73,7 +73,7 @@ def open_scaler(  # noqa: PLR0913  all parts meet here
         layouts=layouts,
         usage=usage,
         suspects=IndexCandidates(listing, usage, runtime.parallel),
-        relief=Resharder(layouts, enactor, raiser, settings.growth, runtime.now),
+        relief=Resharder(layouts, LayoutGrower(enactor, settings.growth), raiser),
         raiser=raiser,
         rounds=None
         if shrink is None

@@ -115,7 +115,7 @@ class Scaler:
         suspects = self.suspects.of(throttles, since, now) if throttles else ()
         _all(
             partial(self._relieve_suspect, suspect)
-            for suspect in overloaded(suspects, self.relief.growth, now)
+            for suspect in overloaded(suspects, self.relief.grower.growth, now)
         )
 
     def _relieve_suspect(self, suspect: IndexCandidate) -> None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from spillway.dynamodb.port import StorageError
@@ -25,13 +26,11 @@ from spillway.scaling.policy import (
     GrowthStopReason,
     ScalingDecision,
     ScalingObservation,
-    cooldown_left,
     decide_ahead_of_demand,
-    decide_on_throttle,
-    is_stopped,
     writes_enough,
 )
 from spillway.scaling.updates import (
+    LayoutGrower,
     LayoutUpdater,
     Observer,
     Reporter,
@@ -129,22 +128,29 @@ class WriterAutoscaler:
         if snapshot.layout.version != seen.version:
             self._hot.put(series, self.runtime.monotonic())  # it is the cause, as others found
             return
-        if is_stopped(snapshot.layout, self.growth.stop_for, self.runtime.now()):
+        grower = self._grower
+        if grower.is_stopped(snapshot.layout):
             return
         demand, units = self._written(series, pressure, own)
         if not writes_enough(units, self.growth):
             self._report_crowding()
             return
         self._hot.put(series, self.runtime.monotonic())
-        observed = self._observed(snapshot.layout, pressure, demand)
-        decision = decide_on_throttle(observed, self.growth)
-        if decision.grows:
-            self._enactor.change(
-                snapshot, decision, ChangeReason("throttled", describe_evidence(observed))
-            )
-        elif decision.stop is not None and self._is_sure(snapshot.layout):
-            self._enactor.stop(snapshot.layout, decision, describe_evidence(observed))
+        applied = grower.decide_and_apply(
+            snapshot,
+            pressure,
+            demand,
+            why="throttled",
+            review_stop=partial(self._confirm_stop, snapshot.layout),
+        )
+        if applied.stop is not None:
             self._doubts.discard(series)
+
+    def _confirm_stop(
+        self, layout: Layout, _: ScalingObservation, decision: ScalingDecision
+    ) -> ScalingDecision | None:
+        """Return the decision to stop once it has held for a while, else None."""
+        return decision if self._is_sure(layout) else None
 
     def _written(
         self, series: str, pressure: ThrottleSummary, own: float
@@ -190,7 +196,9 @@ class WriterAutoscaler:
 
     def _prepare_for(self, series: str, demand: WriteDemand) -> None:
         snapshot = self.layouts.reload(series)
-        if not self._ahead(snapshot.layout, demand).grows or self._cooldown(snapshot.layout) > 0:
+        if not self._ahead(snapshot.layout, demand).grows or (
+            self._grower.cooldown_seconds_left(snapshot.layout) > 0
+        ):
             return
         # The steady rate says that it must grow; how far, the rate it has risen to.
         with suppress(StorageError):
@@ -200,7 +208,7 @@ class WriterAutoscaler:
         decision = self._ahead(snapshot.layout, demand)
         if decision.grows:
             observed = self._observed(snapshot.layout, ThrottleSummary(), demand)
-            self._enactor.change(
+            self._grower.updater.change(
                 snapshot, decision, ChangeReason("ahead of demand", describe_evidence(observed))
             )
 
@@ -215,8 +223,9 @@ class WriterAutoscaler:
         return pressure.observation(layout, demand, self.runtime.now())
 
     @property
-    def _enactor(self) -> LayoutUpdater:
-        return LayoutUpdater(self.layouts, self._reporter.report, self.runtime.now)
+    def _grower(self) -> LayoutGrower:
+        updater = LayoutUpdater(self.layouts, self._reporter.report, self.runtime.now)
+        return LayoutGrower(updater, self.growth)
 
     def _alone(self, series: str, work: Callable[[], object]) -> None:
         """Run work unless another thread is at it for the series; storage failures pass."""
@@ -234,14 +243,13 @@ class WriterAutoscaler:
 
     def _wait(self, layout: Layout, deadline: float) -> bool:
         """Wait out the cooldown and a random time; False where the deadline comes first."""
-        seconds = self._cooldown(layout) + self.growth.wait(self.runtime.random())
+        seconds = self._grower.cooldown_seconds_left(layout) + self.growth.wait(
+            self.runtime.random()
+        )
         if self.runtime.monotonic() + seconds >= deadline:
             return False
         self.runtime.sleep(seconds)
         return True
-
-    def _cooldown(self, layout: Layout) -> float:
-        return cooldown_left(layout, self.growth.cooldown, self.runtime.now())
 
     def _is_limited(self, series: str) -> bool:
         return self._is_recent(self._limited, series, self.growth.stop_for)

@@ -34,7 +34,7 @@ def _stopped(series: str) -> ScalingEvent:
 
 @pytest.mark.parametrize("series", [1, 100])
 def test_an_exhausted_table_is_reported_once_a_minute(series: int) -> None:
-    world = World(events_table(maximum_write=100.0, warm_write=40_000.0))
+    world = World(events_table(max_write=100.0, warm_write=40_000.0))
     store = world.store()
 
     def write() -> None:
