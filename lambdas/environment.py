@@ -81,7 +81,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
             growth=Growth(
                 policy=GrowthPolicy.DEMAND if self.grow else None,
                 max_shards=self.max_shards,
-                cooldown=self.cooldown_seconds,
+                cooldown_seconds=self.cooldown_seconds,
                 partition_wcu=self.partition_wcu,
             ),
         )

@@ -97,8 +97,8 @@ def _shrink(options: ScalerOptions, settings: Settings) -> ShrinkSettings | None
         return None
     window = options.shrink_window.total_seconds()
     return ShrinkSettings(
-        window=window,
-        remembered=max(window, ShrinkSettings().remembered),
+        window_seconds=window,
+        peak_window_seconds=max(window, ShrinkSettings().peak_window_seconds),
         min_shards=settings.shards,
         min_index_shards=settings.index_shards,
     )

@@ -252,7 +252,7 @@ class WriterAutoscaler:
         return True
 
     def _is_limited(self, series: str) -> bool:
-        return self._is_recent(self._limited, series, self.growth.stop_for)
+        return self._is_recent(self._limited, series, self.growth.stop_seconds)
 
     def _is_recent(self, memo: Memo[float], series: str, seconds: float) -> bool:
         since = memo.get(series)
@@ -261,11 +261,11 @@ class WriterAutoscaler:
     def _is_sure(self, layout: Layout) -> bool:
         """Tell whether that growth does not help has been found for a while: what a rate rose to is known a second later."""
         now = self.runtime.monotonic()
-        remembered = self.growth.sure_after + _DOUBTED_FOR
+        remembered = self.growth.confirm_seconds + _DOUBTED_FOR
 
         def found(doubt: _Doubt | None) -> _Doubt:
             if doubt is None or doubt.epoch_id != layout.current.id or now - doubt.at > remembered:
                 return _Doubt(layout.current.id, now)
             return doubt
 
-        return now - self._doubts.update(layout.series, found).at >= self.growth.sure_after
+        return now - self._doubts.update(layout.series, found).at >= self.growth.confirm_seconds

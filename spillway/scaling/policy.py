@@ -106,11 +106,11 @@ def cooldown_left(layout: Layout, cooldown: float, now: float) -> float:
     return min(max(0.0, cooldown - (now - layout.last_updated)), cooldown)
 
 
-def is_stopped(layout: Layout, stop_for: float, now: float) -> bool:
-    """Tell whether growth was found not to help this layout in the last `stop_for` seconds."""
+def is_stopped(layout: Layout, stop_seconds: float, now: float) -> bool:
+    """Tell whether growth was found not to help this layout in the last `stop_seconds` seconds."""
     if layout.stop is None or layout.stop.at < layout.last_updated:
         return False
-    return now - layout.stop.at < stop_for
+    return now - layout.stop.at < stop_seconds
 
 
 _SHARDS_A_PARTITION: Final = 4  # headroom for shards that land on the same partition
@@ -139,8 +139,8 @@ def writes_enough(units: float, growth: Growth) -> bool:
 
 
 def decide_ahead_of_demand(seen: ScalingObservation, growth: Growth) -> ScalingDecision:
-    """Decide before anything throttles: grow what is filled beyond `Growth.fill`."""
-    if growth.policy is None or growth.fill is None:
+    """Decide before anything throttles: grow what is filled beyond `Growth.max_utilization`."""
+    if growth.policy is None or growth.max_utilization is None:
         return ScalingDecision()
     return ScalingDecision(
         shards=_ahead(seen.table, growth, any_count=seen.any_count),
@@ -149,11 +149,11 @@ def decide_ahead_of_demand(seen: ScalingObservation, growth: Growth) -> ScalingD
 
 
 def _ahead(side: SideObservation, growth: Growth, *, any_count: bool) -> int | None:
-    if side.demand is None or growth.fill is None:
+    if side.demand is None or growth.max_utilization is None:
         return None
-    if side.demand <= growth.fill * carried_units(side.shards, growth.partition_wcu):
+    if side.demand <= growth.max_utilization * carried_units(side.shards, growth.partition_wcu):
         return None
-    needed = _wanted(side.demand / growth.fill, growth)
+    needed = _wanted(side.demand / growth.max_utilization, growth)
     return _step(side, needed, growth, any_count=any_count)
 
 
@@ -205,7 +205,11 @@ def _relieved(
     at_its_end = side.shards > 1 and (side.shards >= enough or grown is None)
     if at_its_end and not any_count and _hot_keys(side):
         return GrowthStopReason.HOT_SHARDING_KEY
-    if side.demand is not None and side.shards >= enough and seen.since_change < growth.patience:
+    if (
+        side.demand is not None
+        and side.shards >= enough
+        and seen.since_change < growth.settling_seconds
+    ):
         return None
     if side.demand is not None and side.shards >= 2 * enough:
         return GrowthStopReason.TOO_FEW_PARTITIONS

@@ -221,11 +221,11 @@ class LayoutGrower:
 
     def cooldown_seconds_left(self, layout: Layout) -> float:
         """Return the seconds until the layout may change again."""
-        return cooldown_left(layout, self.growth.cooldown, self.updater.now())
+        return cooldown_left(layout, self.growth.cooldown_seconds, self.updater.now())
 
     def is_stopped(self, layout: Layout) -> bool:
         """Return whether growth of this layout was found futile a short time ago."""
-        return is_stopped(layout, self.growth.stop_for, self.updater.now())
+        return is_stopped(layout, self.growth.stop_seconds, self.updater.now())
 
     def decide_and_apply(
         self,

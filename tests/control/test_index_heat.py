@@ -82,7 +82,7 @@ def test_series_of_unknown_demand_are_left_alone(world: World) -> None:
 def test_what_throttled_before_the_last_change_is_no_evidence(
     world: World, ago: float, grows: bool
 ) -> None:
-    world.growth = replace(world.growth, cooldown=1.0)
+    world.growth = replace(world.growth, cooldown_seconds=1.0)
     world.has("ORD", (1, 1), (64, 2), age=60)
     world.writes("ORD", 3_000)
     world.index_throttles(ago=ago)

@@ -82,7 +82,7 @@ def changes(world: World) -> dict[str, list[float]]:
 
 def heated(*, index_only: bool = False) -> World:
     world = World(warm=40_000)
-    world.growth = replace(world.growth, cooldown=COOLDOWN)
+    world.growth = replace(world.growth, cooldown_seconds=COOLDOWN)
     for name in NAMES:
         world.has(name, (64, 1) if index_only else (1, 1))
         world.writes(name, 6_000)

@@ -51,7 +51,7 @@ def test_a_growth_is_recorded_with_why_and_by_what_evidence(world: World) -> Non
 def test_what_throttled_before_the_last_change_is_no_evidence(
     world: World, ago: float, grows: bool
 ) -> None:
-    world.growth = replace(world.growth, cooldown=1.0)
+    world.growth = replace(world.growth, cooldown_seconds=1.0)
     world.has("ORD", (1, 1), (8, 8), age=60)
     world.throttles("ORD", 0, ago=ago)
     world.scaler().on_alarm(HOT)

@@ -75,7 +75,7 @@ class World:
         }
         self.updates: list[dict[str, Any]] = []
         self.refusal: str | None = None  # of UpdateTable
-        self.growth = Growth(cooldown=60.0)
+        self.growth = Growth(cooldown_seconds=60.0)
         self.settings = Settings()
         self.options = options
         self.before: Callable[[str, Mapping[str, Any]], None] = lambda *_: None

@@ -73,7 +73,7 @@ def test_what_throttles_grows_after_a_short_wait_and_is_told() -> None:
     assert (event.new_shards, event.new_index_shards) == world.counts
     assert _known(grower) == 8
     assert world.layout.is_settled
-    assert sum(world.clock.naps) <= Growth().wait_most
+    assert sum(world.clock.naps) <= Growth().max_wait_seconds
 
 
 def test_of_two_growers_that_race_one_changes_the_layout_and_both_go_on_with_it() -> None:
@@ -127,7 +127,7 @@ def test_what_throttled_under_an_older_layout_grows_nothing() -> None:
 @pytest.mark.parametrize("cooldown", [0.0, 1.0, 60.0])
 def test_a_layout_rests_between_two_changes(cooldown: float) -> None:
     world = World()
-    growth = Growth(cooldown=cooldown, wait_most=0)
+    growth = Growth(cooldown_seconds=cooldown, max_wait_seconds=0)
     grower = world.grower(Settings(growth=growth))
     _relieve(world, grower, within=1)
     changed = world.layout.last_updated
@@ -139,7 +139,7 @@ def test_a_layout_rests_between_two_changes(cooldown: float) -> None:
 
 def test_a_first_growth_waits_for_no_cooldown() -> None:
     world = World()
-    grower = world.grower(Settings(growth=Growth(cooldown=60)))
+    grower = world.grower(Settings(growth=Growth(cooldown_seconds=60)))
     _relieve(world, grower, within=1)
     assert world.counts[0] == 8
 
@@ -152,13 +152,13 @@ def test_a_clock_far_ahead_delays_a_growth_by_one_attempt_and_its_cooldown_only(
     _relieve(world, grower)  # the epoch in force begins in the future: its mark is lowered first
     _relieve(world, grower)
     assert world.counts[0] == 16
-    assert max(world.clock.naps) <= Growth().cooldown + Growth().wait_most
+    assert max(world.clock.naps) <= Growth().cooldown_seconds + Growth().max_wait_seconds
 
 
 @pytest.mark.parametrize(("within", "shards"), [(0.0, 1), (0.2, 1), (2.0, 8)])
 def test_growth_keeps_within_the_deadline_of_the_request(within: float, shards: int) -> None:
     world = World()
-    grower = world.grower(Settings(growth=Growth(wait_least=0.3)))
+    grower = world.grower(Settings(growth=Growth(min_wait_seconds=0.3)))
     begun = world.clock.seconds
     _relieve(world, grower, within=within)
     assert world.counts[0] == shards
@@ -243,7 +243,7 @@ def test_a_stop_is_noted_for_all_and_honoured_by_other_processes() -> None:
         _relieve(world, each)
     assert world.counts[0] == 8
     assert len(world.told) == 1
-    world.clock.seconds += Growth().stop_for
+    world.clock.seconds += Growth().stop_seconds
     _relieve(world, other)
     assert world.counts[0] == 16
 

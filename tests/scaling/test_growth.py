@@ -125,7 +125,7 @@ def _mostly(key: str) -> Callable[[int], str]:
 
 def test_a_hot_sharding_key_is_named_and_growth_stops_after_the_step_that_did_not_help() -> None:
     world = World()
-    store = world.store(Settings(growth=Growth(fill=None)))
+    store = world.store(Settings(growth=Growth(max_utilization=None)))
     for _ in range(8):
         begun = world.clock.seconds
         store.write(world.events(670, payload_bytes=1_500, sharding_key=_mostly("LGA")), timeout=3)

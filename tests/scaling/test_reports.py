@@ -107,7 +107,7 @@ def _memories(owner: object) -> Iterator[Any]:
 
 def test_what_is_remembered_of_100_000_series_is_bounded() -> None:
     world = World(events_table(provisioned_write=100.0))
-    grower = world.grower(Settings(growth=Growth(sure_after=0)))
+    grower = world.grower(Settings(growth=Growth(confirm_seconds=0)))
     layout = world.layout
     for number in range(MANY):
         series = f"s-{number}"
