@@ -41,9 +41,9 @@ class Resharder:
 
     layouts: LayoutSource
     grower: LayoutGrower
-    raiser: CapacityManager
+    capacity: CapacityManager
 
-    def of_table(
+    def reshard_table(
         self, snapshot: Snapshot, throttled: dict[int, float], demand: WriteDemand | None
     ) -> None:
         """Relieve a series whose shards of the table throttle, by shard."""
@@ -51,7 +51,7 @@ class Resharder:
             counts = Counter({shard: round(count) for shard, count in throttled.items()})
             self._relieve(snapshot, ThrottleSummary(table=counts), demand, ThrottleTarget.TABLE)
 
-    def of_index(self, snapshot: Snapshot, throttles: float, demand: WriteDemand) -> None:
+    def reshard_index(self, snapshot: Snapshot, throttles: float, demand: WriteDemand) -> None:
         """Relieve a series whose shards of the index throttle: which ones, nobody tells."""
         if throttles > 0:
             self._relieve(
@@ -64,7 +64,7 @@ class Resharder:
     def _relieve(
         self,
         snapshot: Snapshot,
-        pressure: ThrottleSummary,
+        throttles: ThrottleSummary,
         demand: WriteDemand | None,
         target: ThrottleTarget,
     ) -> None:
@@ -73,7 +73,7 @@ class Resharder:
             return
         self.grower.decide_and_apply(
             snapshot,
-            pressure,
+            throttles,
             demand,
             why=f"alarm: key ranges of the {target} throttle",
             review_stop=partial(self._raise_capacity, layout.series, target),
@@ -102,7 +102,7 @@ class Resharder:
         if is_table and _one_shard(side):
             return replace(decision, stop=GrowthStopReason.HOT_SHARDING_KEY)
         evidence = describe_evidence(observation)
-        change = self.raiser.warm(target, side.demand, series, evidence)
+        change = self.capacity.warm(target, side.demand, series, evidence)
         if change is not None:
             self.layouts.remark(series, ChangeReason(change, evidence))
         return decision

@@ -128,7 +128,7 @@ class ShrinkSweep:
     listing: ShardedSeries
     layouts: LayoutSource
     usage: UsageReader
-    enactor: LayoutUpdater
+    updater: LayoutUpdater
     shrink: ShrinkSettings
     growth: Growth
     now: Callable[[], float]
@@ -163,15 +163,15 @@ class ShrinkSweep:
             self._begun, self._finished, self._after = now, False, None
         return True
 
-    def _look_at(self, seen: Layout) -> None:
-        decision, evidence = self._decide(seen)
+    def _look_at(self, observation: Layout) -> None:
+        decision, evidence = self._decide(observation)
         if not decision.grows:
             return
-        snapshot = self.layouts.find(seen.series)
-        if snapshot is None or snapshot.layout.version != seen.version:
+        snapshot = self.layouts.find(observation.series)
+        if snapshot is None or snapshot.layout.version != observation.version:
             return  # it changed meanwhile: the next round sees that
         reason = ChangeReason("idle", evidence)
-        self.enactor.change(snapshot, decision, reason, ScalingKind.SHRANK)
+        self.updater.change(snapshot, decision, reason, ScalingKind.SHRANK)
 
     def _decide(self, layout: Layout) -> tuple[ScalingDecision, str]:
         """Decide by as little usage as does: more never takes more shards, so the first that needs all of them settles it."""

@@ -257,11 +257,11 @@ class LayoutGrower:
         return stop
 
 
-def describe_evidence(seen: ScalingObservation) -> str:
+def describe_evidence(observation: ScalingObservation) -> str:
     """Return the figures that a decision was made from, for people."""
     return "; ".join(
         f"{name} {text}"
-        for name, side in (("table", seen.table), ("index", seen.index))
+        for name, side in (("table", observation.table), ("index", observation.index))
         if (text := _figures(side))
     )
 

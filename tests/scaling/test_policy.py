@@ -10,10 +10,10 @@ from spillway.scaling.policy import (
     ScalingDecision,
     ScalingObservation,
     SideObservation,
-    carried_units,
     decide_ahead_of_demand,
     decide_on_throttle,
     shards_needed,
+    supported_units,
 )
 from spillway.settings import Growth, GrowthPolicy
 from spillway.sharding import MAX_SHARDS, is_power_of_two
@@ -83,7 +83,7 @@ def test_smaller_partitions_decide_as_whole_ones_do_at_rates_as_much_smaller(
 
 @given(counts)
 def test_a_count_carries_what_it_is_wanted_for(shards: int) -> None:
-    assert shards_needed(carried_units(shards)) == max(4, shards)
+    assert shards_needed(supported_units(shards)) == max(4, shards)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_growing_ahead_comes_to_rest_where_the_demand_fits(
         if grown is None:
             break
         shards = grown
-    fits = growth.max_utilization is None or demand <= growth.max_utilization * carried_units(
+    fits = growth.max_utilization is None or demand <= growth.max_utilization * supported_units(
         shards
     )
     assert fits or 2 * shards > growth.max_shards
