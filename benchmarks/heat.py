@@ -34,14 +34,14 @@ _WARM: Final = 40_000.0  # write units a second: 40 partitions
 
 _BLOG = Growth(
     policy=GrowthPolicy.INCREMENT,
-    cooldown=60,
-    wait_least=1,
-    wait_most=10,
+    cooldown_seconds=60,
+    min_wait_seconds=1,
+    max_wait_seconds=10,
     wait_shape=0,
-    fill=None,
-    stop_for=0,
+    max_utilization=None,
+    stop_seconds=0,
 )
-_DOUBLING = Growth(policy=GrowthPolicy.DOUBLE, fill=None)
+_DOUBLING = Growth(policy=GrowthPolicy.DOUBLE, max_utilization=None)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,18 @@ from aws_lambda_powertools.metrics import MetricUnit
 from botocore.config import Config
 
 from lambdas.start import started
-from spillway import DaxCall, EventStore, Settings, ShardingMode, StorageError, TimeBucket
+from spillway import (
+    DaxCall,
+    EventStore,
+    Runtime,
+    Settings,
+    ShardingMode,
+    StorageError,
+    TimeBucket,
+)
 from spillway.dynamodb.port import Call
+from spillway.scaling.evidence import CapacityMetrics, CapacityUse
+from spillway.scaling.policy import ThrottleTarget
 from spillway.scaling.updates import Observer, ignore
 from spillway.settings import Growth, GrowthPolicy
 from spillway.sharding import MAX_SHARDS, PARTITION_WCU
@@ -71,7 +81,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
             growth=Growth(
                 policy=GrowthPolicy.DEMAND if self.grow else None,
                 max_shards=self.max_shards,
-                cooldown=self.cooldown_seconds,
+                cooldown_seconds=self.cooldown_seconds,
                 partition_wcu=self.partition_wcu,
             ),
         )
@@ -136,8 +146,10 @@ def _session() -> botocore.session.Session:
 def open_store(environment: Environment, observe: Observer | None = None) -> EventStore:
     """Return the event store of a function: once a process, outside the handler.
 
-    With an observer it also records what writers want, and grows layouts by it.
+    With an observer it also records what writers want, and grows layouts by it. Where an endpoint
+    throttles without a reason, such a store asks CloudWatch whether capacity is used up.
     """
+    grows = observe is not None and environment.grow
     store = EventStore(
         open_client("dynamodb", CLIENT),
         table=environment.table,
@@ -145,10 +157,26 @@ def open_store(environment: Environment, observe: Observer | None = None) -> Eve
         usage=environment.usage if observe else None,
         observe=observe or ignore,
         settings=environment.settings(),
+        capacity=_capacity_metrics(environment.table) if grows else None,
         cache=_reporting(DaxCall(environment.dax_endpoint)) if environment.dax_endpoint else None,
     )
     started()  # a function makes nothing else of size before its first call
     return store
+
+
+def _capacity_metrics(table: str) -> CapacityMetrics:
+    """Return CloudWatch's figures of a table; the client is made at the first use, off cold starts."""
+
+    @cache
+    def metrics() -> CapacityMetrics:
+        from spillway.control.cloudwatch import capacity_through  # noqa: PLC0415  rarely needed
+
+        return capacity_through(open_client("cloudwatch", CLIENT), table, Runtime().now)
+
+    def use() -> Mapping[ThrottleTarget, CapacityUse]:
+        return metrics()()
+
+    return use
 
 
 def _reporting(dax: Call) -> Call:

@@ -21,34 +21,38 @@ class GrowthPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """Settings of growth; times in seconds.
+    """Settings of growth.
 
     Attributes:
         policy: how far one growth goes; None switches growth by writers off.
-        max_shards: counts never grow beyond it.
-        max_step: factor of one growth at most.
-        cooldown: between two changes of a layout.
-        wait_least, wait_most: bounds of the random wait before a change.
-        wait_shape: 0 draws the wait evenly; above, most draws are late and few early, so that of very many writers
-            about one acts before the others see what it did.
-        fill: share of what a layout carries at which it grows ahead of throttling; None waits for throttling.
-        stop_for: how long growth rests after it was found not to help.
-        partition_wcu: write units a second of one partition: DynamoDB's own, unless a local cloud is scaled down.
-        patience: how long shards that suffice on paper are given, after a change, to work off what had to wait.
-        sure_after: how long that must have been found before it counts: the record of a rate lags by a second.
+        max_shards: upper bound of both counts.
+        max_step: largest factor of one growth.
+        cooldown_seconds: time between two changes of a layout.
+        min_wait_seconds, max_wait_seconds: bounds of the random wait before a change.
+        wait_shape: 0 draws the wait evenly. Above 0, most draws are late and few early, so that of
+            very many writers about one acts before the others see what it did.
+        max_utilization: share of a layout's capacity beyond which it grows before anything
+            throttles; None waits for throttling.
+        stop_seconds: how long growth pauses after it was found futile.
+        confirm_seconds: how long growth must look futile before it pauses: recorded rates lag by a
+            second.
+        settling_seconds: time after a change in which shards that suffice on paper may still
+            throttle, while they work off what had to wait.
+        partition_wcu: write units a second of one partition: DynamoDB's own, unless a local cloud
+            is scaled down.
     """
 
     policy: GrowthPolicy | None = GrowthPolicy.DEMAND
     max_shards: int = MAX_SHARDS
     max_step: int = 8
-    cooldown: float = 1.0
-    wait_least: float = 0.0
-    wait_most: float = 0.4
+    cooldown_seconds: float = 1.0
+    min_wait_seconds: float = 0.0
+    max_wait_seconds: float = 0.4
     wait_shape: float = 8.0
-    fill: float | None = 0.7
-    stop_for: float = 60.0
-    sure_after: float = 1.0
-    patience: float = 3.0
+    max_utilization: float | None = 0.7
+    stop_seconds: float = 60.0
+    confirm_seconds: float = 1.0
+    settling_seconds: float = 3.0
     partition_wcu: float = PARTITION_WCU
 
     def __post_init__(self) -> None:
@@ -58,18 +62,23 @@ class Growth:
             raise ValueError(f"partition_wcu must be above 0, not {self.partition_wcu}")
         if self.max_step < 2:
             raise ValueError(f"max_step must be 2 or more, not {self.max_step}")
-        if not 0 <= self.wait_least <= self.wait_most:
-            raise ValueError("wait_least must be 0 to wait_most")
-        if self.fill is not None and not 0 < self.fill <= 1:
-            raise ValueError(f"fill must be above 0 and up to 1, not {self.fill}")
+        if not 0 <= self.min_wait_seconds <= self.max_wait_seconds:
+            raise ValueError("min_wait_seconds must be 0 to max_wait_seconds")
+        if self.max_utilization is not None and not 0 < self.max_utilization <= 1:
+            raise ValueError(
+                f"max_utilization must be above 0 and up to 1, not {self.max_utilization}"
+            )
 
     def wait(self, random: float) -> float:
-        """Return a random wait from a number in [0, 1): truncated exponential, rising (Nonnenmacher and Biersack, 1999)."""
-        span = self.wait_most - self.wait_least
+        """Return a random wait in seconds from a number in [0, 1).
+
+        Rising truncated exponential (Nonnenmacher and Biersack, 1999).
+        """
+        span = self.max_wait_seconds - self.min_wait_seconds
         if self.wait_shape == 0:
-            return self.wait_least + span * random
+            return self.min_wait_seconds + span * random
         scaled = math.log1p(random * math.expm1(self.wait_shape)) / self.wait_shape
-        return self.wait_least + span * scaled
+        return self.min_wait_seconds + span * scaled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,8 +53,10 @@ class EventStore(Aggregating, Exporting):
             fails, DynamoDB answers; after three failures in a row it is left alone for 30 s. Such reads lag by at
             most `Settings.layout_ttl`, the TTL of the cache (DAX: 5 min by default) and DynamoDB's own lag. Nothing
             else ever asks it.
-        capacity: figures of CloudWatch, such as `capacity_through` gives, for endpoints that name no throttling reasons:
-            they tell used-up capacity from a hot key range. Asked once a minute at most, and only when it throttles.
+        capacity: the table's capacity by CloudWatch, for endpoints that throttle without a reason: it
+            tells used-up capacity, which no shard adds to, from a hot key range. Pass
+            `spillway.control.capacity_through(client, table, time.time)`. Called once a minute at
+            most, and only while writes throttle without a reason.
         observe: told of every growth, in the thread that met it, and of stops and capacity limits, those that repeat once
             a minute.
 

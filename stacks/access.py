@@ -19,6 +19,7 @@ __all__ = [
     "DAX_READS",
     "INSIGHT_RULES",
     "RAISES_CAPACITY",
+    "READS_CAPACITY",
     "Access",
     "dax_statement",
     "statements",
@@ -64,6 +65,12 @@ ACCESS: Final[Mapping[str, Access]] = {
         anything=("cloudwatch:GetMetricData",),
     ),
 }
+
+READS_CAPACITY: Final = Access(anything=("cloudwatch:GetMetricData",))
+"""What the ingest function may do besides, where writers grow layouts.
+
+Where an endpoint throttles without a reason, these figures tell used-up capacity from a hot key.
+"""
 
 RAISES_CAPACITY: Final = Access(events=("dynamodb:UpdateTable",))
 """What the scaler may do besides, where a stage's bounds let it raise capacity.

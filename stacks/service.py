@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import Acknowledgment, CfnOutput, Stack, Validations
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.access import ACCESS, dax_statement
+from stacks.access import ACCESS, READS_CAPACITY, dax_statement
 from stacks.alarms import add_alarms
 from stacks.api import ServiceApi
 from stacks.cache import CacheStack
@@ -49,6 +49,14 @@ class ServiceStack(Stack):
         self.ingest = self._function(
             "ingest", stage, storage, code, told=writer_environment(stage.growth)
         )
+        if stage.growth.writers:
+            storage.tables.grant(self.ingest.role, READS_CAPACITY)
+            Validations.of(self.ingest.role).acknowledge(
+                Acknowledgment(
+                    id="AwsSolutions::AwsSolutions-IAM5[Resource::*]",
+                    reason="cloudwatch:GetMetricData knows no resources",
+                )
+            )
         self.query = self._function(
             "query", stage, storage, code, network=None if cache is None else cache.network
         )

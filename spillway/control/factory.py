@@ -14,7 +14,7 @@ from spillway.dynamodb.port import Call
 from spillway.layouts.repository import ShardedSeries
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
-from spillway.scaling.updates import LayoutUpdater, Observer
+from spillway.scaling.updates import LayoutGrower, LayoutUpdater, Observer
 from spillway.scaling.usage import UsageReader
 from spillway.settings import Settings
 
@@ -47,7 +47,7 @@ class ScalerOptions:
 
 def open_scaler(  # noqa: PLR0913  all parts meet here
     call: Call,
-    watching: MonitoringPort,
+    monitoring: MonitoringPort,
     tables: TableNames,
     *,
     settings: Settings,
@@ -60,28 +60,28 @@ def open_scaler(  # noqa: PLR0913  all parts meet here
     layouts = LayoutSource(call, tables.layouts, settings, runtime)
     listing = ShardedSeries(call, tables.layouts, runtime)
     usage = UsageReader(call, tables.usage)
-    enactor = LayoutUpdater(layouts, observe, runtime.now, options.dry_run)
-    raiser = CapacityManager(
+    updater = LayoutUpdater(layouts, observe, runtime.now, options.dry_run)
+    capacity = CapacityManager(
         call, tables.events, options.bounds, observe, runtime.now, options.dry_run
     )
     shrink = _shrink(options, settings)
     return Scaler(
         events=tables.events,
         layouts_table=tables.layouts,
-        watching=watching,
-        insights=ThrottleInsights(call, watching, tables.events, runtime.monotonic),
+        monitoring=monitoring,
+        insights=ThrottleInsights(call, monitoring, tables.events, runtime.monotonic),
         layouts=layouts,
         usage=usage,
-        suspects=IndexCandidates(listing, usage, runtime.parallel),
-        relief=Resharder(layouts, enactor, raiser, settings.growth, runtime.now),
-        raiser=raiser,
-        rounds=None
+        candidates=IndexCandidates(listing, usage, runtime.parallel),
+        resharder=Resharder(layouts, LayoutGrower(updater, settings.growth), capacity),
+        capacity=capacity,
+        shrink_sweep=None
         if shrink is None
         else ShrinkSweep(
             listing,
             layouts,
             usage,
-            enactor,
+            updater,
             shrink,
             settings.growth,
             runtime.now,
@@ -97,8 +97,8 @@ def _shrink(options: ScalerOptions, settings: Settings) -> ShrinkSettings | None
         return None
     window = options.shrink_window.total_seconds()
     return ShrinkSettings(
-        window=window,
-        remembered=max(window, ShrinkSettings().remembered),
+        window_seconds=window,
+        peak_window_seconds=max(window, ShrinkSettings().peak_window_seconds),
         min_shards=settings.shards,
         min_index_shards=settings.index_shards,
     )

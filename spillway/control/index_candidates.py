@@ -77,19 +77,19 @@ class IndexCandidates:
 
 
 def overloaded(
-    suspects: Sequence[IndexCandidate], growth: Growth, now: float
+    candidates: Sequence[IndexCandidate], growth: Growth, now: float
 ) -> Sequence[IndexCandidate]:
     """Return those who want more than their index shards carry; if none does, the one who wants most, if that is much."""
-    over = [each for each in suspects if _overloads(each, growth, now)]
+    over = [each for each in candidates if _overloads(each, growth, now)]
     if over:
         return sorted(over, key=lambda each: -each.demand.index_units)
-    most = max(suspects, key=lambda each: each.demand.index_units, default=None)
+    most = max(candidates, key=lambda each: each.demand.index_units, default=None)
     return [most] if most is not None and writes_enough(most.demand.index_units, growth) else []
 
 
-def _overloads(suspect: IndexCandidate, growth: Growth, now: float) -> bool:
-    seen = ThrottleSummary().observation(suspect.layout, suspect.demand, now)
-    return decide_ahead_of_demand(seen, growth).index_shards is not None
+def _overloads(candidate: IndexCandidate, growth: Growth, now: float) -> bool:
+    observation = ThrottleSummary().observation(candidate.layout, candidate.demand, now)
+    return decide_ahead_of_demand(observation, growth).index_shards is not None
 
 
 def _since(throttles: Mapping[float, float], at: float) -> float:

@@ -55,10 +55,10 @@ class ThrottleInsights:
     """
 
     def __init__(
-        self, call: Call, watching: MonitoringPort, table: str, monotonic: Callable[[], float]
+        self, call: Call, monitoring: MonitoringPort, table: str, monotonic: Callable[[], float]
     ) -> None:
         self._call = call
-        self._watching = watching
+        self._watching = monitoring
         self._table = table
         self._monotonic = monotonic
         self._known: tuple[float, tuple[str, ...]] | None = None

@@ -5,8 +5,8 @@ change is no evidence against the layout as it is: so duplicates of an alarm, la
 """
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from spillway.control.capacity import CapacityManager
@@ -20,14 +20,10 @@ from spillway.scaling.policy import (
     ScalingObservation,
     SideObservation,
     ThrottleTarget,
-    cooldown_left,
-    decide_on_throttle,
-    is_stopped,
     writes_enough,
 )
-from spillway.scaling.updates import LayoutUpdater, describe_evidence
+from spillway.scaling.updates import LayoutGrower, describe_evidence
 from spillway.scaling.usage import WriteDemand
-from spillway.settings import Growth
 
 __all__ = ["Resharder", "evidence_since"]
 
@@ -44,20 +40,18 @@ class Resharder:
     """Relieves one series after the other. `now` is the wall clock. Methods raise StorageError."""
 
     layouts: LayoutSource
-    enactor: LayoutUpdater
-    raiser: CapacityManager
-    growth: Growth
-    now: Callable[[], float]
+    grower: LayoutGrower
+    capacity: CapacityManager
 
-    def of_table(
+    def reshard_table(
         self, snapshot: Snapshot, throttled: dict[int, float], demand: WriteDemand | None
     ) -> None:
         """Relieve a series whose shards of the table throttle, by shard."""
-        if throttled and (demand is None or writes_enough(demand.table_units, self.growth)):
+        if throttled and (demand is None or writes_enough(demand.table_units, self.grower.growth)):
             counts = Counter({shard: round(count) for shard, count in throttled.items()})
             self._relieve(snapshot, ThrottleSummary(table=counts), demand, ThrottleTarget.TABLE)
 
-    def of_index(self, snapshot: Snapshot, throttles: float, demand: WriteDemand) -> None:
+    def reshard_index(self, snapshot: Snapshot, throttles: float, demand: WriteDemand) -> None:
         """Relieve a series whose shards of the index throttle: which ones, nobody tells."""
         if throttles > 0:
             self._relieve(
@@ -70,58 +64,48 @@ class Resharder:
     def _relieve(
         self,
         snapshot: Snapshot,
-        pressure: ThrottleSummary,
+        throttles: ThrottleSummary,
         demand: WriteDemand | None,
         target: ThrottleTarget,
     ) -> None:
-        layout, now = snapshot.layout, self.now()
-        if cooldown_left(layout, self.growth.cooldown, now) > 0 or _is_one_key(
-            layout, self.growth, now
-        ):
+        layout = snapshot.layout
+        if self.grower.cooldown_seconds_left(layout) > 0 or self._is_one_key(layout):
             return
-        seen = pressure.observation(layout, demand, now)
-        decision = decide_on_throttle(seen, self.growth)
-        if decision.grows:
-            reason = ChangeReason(
-                f"alarm: key ranges of the {target} throttle", describe_evidence(seen)
-            )
-            self.enactor.change(snapshot, decision, reason)
-        elif decision.stop is not None:
-            self._stop(layout, decision, seen, target)
-
-    def _stop(
-        self,
-        layout: Layout,
-        decision: ScalingDecision,
-        seen: ScalingObservation,
-        target: ThrottleTarget,
-    ) -> None:
-        side, evidence = (
-            seen.table if target is ThrottleTarget.TABLE else seen.index,
-            describe_evidence(seen),
+        self.grower.decide_and_apply(
+            snapshot,
+            throttles,
+            demand,
+            why=f"alarm: key ranges of the {target} throttle",
+            review_stop=partial(self._raise_capacity, layout.series, target),
         )
-        if (
-            decision.stop is GrowthStopReason.TOO_FEW_PARTITIONS
-            and target is ThrottleTarget.TABLE
-            and _one_shard(side)
-        ):
-            decision = replace(decision, stop=GrowthStopReason.HOT_SHARDING_KEY)
-        if decision.stop is GrowthStopReason.TOO_FEW_PARTITIONS:
-            done = self.raiser.warm(target, side.demand, layout.series, evidence)
-            if done is not None:
-                self.layouts.remark(layout.series, ChangeReason(done, evidence))
-        if not is_stopped(layout, self.growth.stop_for, self.now()):
-            self.enactor.stop(layout, decision, evidence)
 
+    def _is_one_key(self, layout: Layout) -> bool:
+        """Return whether writers, who see sharding keys, have just found one to be the cause."""
+        return (
+            layout.stop is not None
+            and layout.stop.reason == GrowthStopReason.HOT_SHARDING_KEY
+            and self.grower.is_stopped(layout)
+        )
 
-def _is_one_key(layout: Layout, growth: Growth, now: float) -> bool:
-    """Tell whether writers, who see sharding keys, have just found that one of them is the cause."""
-    stopped = is_stopped(layout, growth.stop_for, now)
-    return (
-        stopped
-        and layout.stop is not None
-        and layout.stop.reason == GrowthStopReason.HOT_SHARDING_KEY
-    )
+    def _raise_capacity(
+        self,
+        series: str,
+        target: ThrottleTarget,
+        observation: ScalingObservation,
+        decision: ScalingDecision,
+    ) -> ScalingDecision:
+        """Return the stop to record; raise warm throughput first where partitions are short."""
+        is_table = target is ThrottleTarget.TABLE
+        side = observation.table if is_table else observation.index
+        if decision.stop is not GrowthStopReason.TOO_FEW_PARTITIONS:
+            return decision
+        if is_table and _one_shard(side):
+            return replace(decision, stop=GrowthStopReason.HOT_SHARDING_KEY)
+        evidence = describe_evidence(observation)
+        change = self.capacity.warm(target, side.demand, series, evidence)
+        if change is not None:
+            self.layouts.remark(series, ChangeReason(change, evidence))
+        return decision
 
 
 def _one_shard(side: SideObservation) -> bool:

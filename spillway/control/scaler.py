@@ -47,14 +47,14 @@ class Scaler:
 
     events: str
     layouts_table: str
-    watching: MonitoringPort
+    monitoring: MonitoringPort
     insights: ThrottleInsights
     layouts: LayoutSource
     usage: UsageReader
-    suspects: IndexCandidates
-    relief: Resharder
-    raiser: CapacityManager
-    rounds: ShrinkSweep | None
+    candidates: IndexCandidates
+    resharder: Resharder
+    capacity: CapacityManager
+    shrink_sweep: ShrinkSweep | None
     observe: Observer
     now: Callable[[], float]
 
@@ -63,7 +63,7 @@ class Scaler:
         if signal.kind in _REPORTED:
             self._report(_REPORTED[signal.kind], _ADVICE[signal.kind], signal.metric)
         elif signal.kind is SignalKind.PROVISIONED:
-            if not self.raiser.provision(signal.target, signal.metric):
+            if not self.capacity.provision(signal.target, signal.metric):
                 self._report(ScalingKind.CAPACITY_LIMITED, "capacity", signal.metric)
         else:
             self.relieve(signal.target)
@@ -72,7 +72,7 @@ class Scaler:
         """Go on with what is in ALARM, then look whether layouts may shrink, until `deadline` (monotonic)."""
         found = (
             parse_signal(alarm, events=self.events, layouts=self.layouts_table)
-            for alarm in self.watching.in_alarm()
+            for alarm in self.monitoring.in_alarm()
         )
         # What is only reported was, when its alarm went off.
         lasting = {each for each in found if each is not None and each.kind not in _REPORTED}
@@ -80,8 +80,8 @@ class Scaler:
             partial(self.on_alarm, signal)
             for signal in sorted(lasting, key=lambda each: (each.kind, each.target))
         ]
-        if self.rounds is not None:
-            tasks.append(partial(self.rounds.run, deadline))
+        if self.shrink_sweep is not None:
+            tasks.append(partial(self.shrink_sweep.run, deadline))
         _all(tasks)
 
     def relieve(self, target: ThrottleTarget) -> None:
@@ -108,20 +108,20 @@ class Scaler:
         layout = snapshot.layout
         by_shard = throttles.since(evidence_since(layout), layout.current.shards)
         if by_shard:
-            self.relief.of_table(snapshot, by_shard, self.usage.recent(series, since, now))
+            self.resharder.reshard_table(snapshot, by_shard, self.usage.recent(series, since, now))
 
     def _relieve_index(self, since: float, now: float) -> None:
-        throttles = self.watching.index_throttles(since, now)
-        suspects = self.suspects.of(throttles, since, now) if throttles else ()
+        throttles = self.monitoring.index_throttles(since, now)
+        candidates = self.candidates.of(throttles, since, now) if throttles else ()
         _all(
-            partial(self._relieve_suspect, suspect)
-            for suspect in overloaded(suspects, self.relief.growth, now)
+            partial(self._relieve_suspect, candidate)
+            for candidate in overloaded(candidates, self.resharder.grower.growth, now)
         )
 
-    def _relieve_suspect(self, suspect: IndexCandidate) -> None:
-        snapshot = self.layouts.find(suspect.layout.series)
-        if snapshot is not None and snapshot.layout.version == suspect.layout.version:
-            self.relief.of_index(snapshot, suspect.throttles, suspect.demand)
+    def _relieve_suspect(self, candidate: IndexCandidate) -> None:
+        snapshot = self.layouts.find(candidate.layout.series)
+        if snapshot is not None and snapshot.layout.version == candidate.layout.version:
+            self.resharder.reshard_index(snapshot, candidate.throttles, candidate.demand)
 
     def _report(self, kind: ScalingKind, reason: str, metric: str) -> None:
         self.observe(ScalingEvent(kind=kind, reason=reason, evidence=metric))

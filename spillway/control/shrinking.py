@@ -17,39 +17,42 @@ from spillway.settings import Growth
 __all__ = ["ShrinkSettings", "ShrinkSweep", "decide_shrink"]
 
 
-_FILL: Final = 0.7  # where growth waits for throttling
+_MAX_UTILIZATION: Final = 0.7  # where growth waits for throttling
 _HOUR: Final = 3_600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShrinkSettings:
-    """Settings of shrinking; times in seconds.
+    """Settings of shrinking.
 
     Attributes:
-        window: how long usage must have been low, and how long a growth is kept. Longer than a day, so that a daily peak
-            that comes late is still remembered; the usage table keeps two days.
-        remembered: the time whose highest rate bounds how far a shorter window shrinks.
-        max_below: factor below what that rate needs at most.
-        cooldown: between two steps down.
-        max_step: factor of one step at most.
-        min_shards, min_index_shards: counts never shrink below these.
+        window_seconds: how long usage must have been low, and how long a growth is kept. Longer
+            than a day, so that a daily peak that comes late still counts. The usage table keeps
+            two days.
+        peak_window_seconds: the time whose highest rate bounds how far a shorter window shrinks.
+        max_factor_below_peak: largest factor below the shards that this highest rate needs.
+        cooldown_seconds: time between two steps down.
+        max_step: largest factor of one step.
+        min_shards, min_index_shards: lower bounds of the counts.
     """
 
-    window: float = 36 * _HOUR
-    remembered: float = 36 * _HOUR
-    max_below: int = 4
-    cooldown: float = 6 * _HOUR
+    window_seconds: float = 36 * _HOUR
+    peak_window_seconds: float = 36 * _HOUR
+    max_factor_below_peak: int = 4
+    cooldown_seconds: float = 6 * _HOUR
     max_step: int = 4
     min_shards: int = 1
     min_index_shards: int = 1
 
     def __post_init__(self) -> None:
-        if self.max_step < 2 or self.max_below < 1:
-            raise ValueError("max_step must be 2 or more, max_below 1 or more")
+        if self.max_step < 2 or self.max_factor_below_peak < 1:
+            raise ValueError("max_step must be 2 or more, max_factor_below_peak 1 or more")
         if min(self.min_shards, self.min_index_shards) < 1:
             raise ValueError("a layout has one shard at least")
-        if not 0 < self.window <= self.remembered <= 48 * _HOUR:
-            raise ValueError("0 < window <= remembered <= the 48 hours that the usage table keeps")
+        if not 0 < self.window_seconds <= self.peak_window_seconds <= 48 * _HOUR:
+            raise ValueError(
+                "0 < window_seconds <= peak_window_seconds <= 48 hours, which the usage table keeps"
+            )
 
 
 def decide_shrink(
@@ -65,18 +68,20 @@ def decide_shrink(
     """
     if now - layout.last_updated < _rest(layout, settings):
         return ScalingDecision()
-    fill = growth.fill or _FILL
-    recent = _peak(windows, now - settings.window)
+    max_utilization = growth.max_utilization or _MAX_UTILIZATION
+    recent = _peak(windows, now - settings.window_seconds)
     peak = (
         recent
-        if settings.window == settings.remembered
-        else _peak(windows, now - settings.remembered)
+        if settings.window_seconds == settings.peak_window_seconds
+        else _peak(windows, now - settings.peak_window_seconds)
     )
 
     def needed(recently: float, at_most: float) -> int:
-        now_needed = shards_needed(recently / fill, growth.partition_wcu)
+        now_needed = shards_needed(recently / max_utilization, growth.partition_wcu)
         return max(
-            now_needed, shards_needed(at_most / fill, growth.partition_wcu) // settings.max_below
+            now_needed,
+            shards_needed(at_most / max_utilization, growth.partition_wcu)
+            // settings.max_factor_below_peak,
         )
 
     current, step = layout.current, settings.max_step
@@ -97,8 +102,8 @@ def _rest(layout: Layout, settings: ShrinkSettings) -> float:
     if len(layout.epochs) > 1:
         before, current = layout.epochs[-2:]
         if before.shards >= current.shards and before.index_shards >= current.index_shards:
-            return settings.cooldown
-    return max(settings.window, settings.cooldown)
+            return settings.cooldown_seconds
+    return max(settings.window_seconds, settings.cooldown_seconds)
 
 
 def _fewer(count: int, needed: int, max_step: int) -> int | None:
@@ -123,7 +128,7 @@ class ShrinkSweep:
     listing: ShardedSeries
     layouts: LayoutSource
     usage: UsageReader
-    enactor: LayoutUpdater
+    updater: LayoutUpdater
     shrink: ShrinkSettings
     growth: Growth
     now: Callable[[], float]
@@ -158,15 +163,15 @@ class ShrinkSweep:
             self._begun, self._finished, self._after = now, False, None
         return True
 
-    def _look_at(self, seen: Layout) -> None:
-        decision, evidence = self._decide(seen)
+    def _look_at(self, observation: Layout) -> None:
+        decision, evidence = self._decide(observation)
         if not decision.grows:
             return
-        snapshot = self.layouts.find(seen.series)
-        if snapshot is None or snapshot.layout.version != seen.version:
+        snapshot = self.layouts.find(observation.series)
+        if snapshot is None or snapshot.layout.version != observation.version:
             return  # it changed meanwhile: the next round sees that
         reason = ChangeReason("idle", evidence)
-        self.enactor.change(snapshot, decision, reason, ScalingKind.SHRANK)
+        self.updater.change(snapshot, decision, reason, ScalingKind.SHRANK)
 
     def _decide(self, layout: Layout) -> tuple[ScalingDecision, str]:
         """Decide by as little usage as does: more never takes more shards, so the first that needs all of them settles it."""
@@ -177,14 +182,14 @@ class ShrinkSweep:
         for chunk in _CHUNKS:
             if not decision.grows:
                 break
-            since = now - min(chunk, self.shrink.remembered)
+            since = now - min(chunk, self.shrink.peak_window_seconds)
             windows = self.usage.windows(layout.series, since, read_from) + windows
             read_from = since
             decision = decide_shrink(layout, windows, now, self.shrink, self.growth)
         return decision, self._evidence(windows)
 
     def _evidence(self, windows: list[UsageWindow]) -> str:
-        peak, hours = peak_demand(windows), self.shrink.remembered / 3_600
+        peak, hours = peak_demand(windows), self.shrink.peak_window_seconds / 3_600
         return (
             f"at most {peak.table_units:,.0f} (table) and {peak.index_units:,.0f} (index) units/s"
             f" in {hours:g} hours"

@@ -88,13 +88,13 @@ class ThrottleSummary:
     @classmethod
     def of(cls, writes: Iterable[ThrottledWrite]) -> "ThrottleSummary":
         """Add up writes."""
-        pressure = cls()
+        throttles = cls()
         for write in writes:
             if write.error.reasons:
-                pressure.explain(write, write.error.reasons)
+                throttles.explain(write, write.error.reasons)
             else:
-                pressure.unexplained.append(write)
-        return pressure
+                throttles.unexplained.append(write)
+        return throttles
 
     def explain(self, write: ThrottledWrite, reasons: Iterable[ThrottlingReason]) -> None:
         """Count a write under the reasons that were given for it, or found out."""
@@ -111,14 +111,14 @@ class ThrottleSummary:
             if write.sharding_key is not None:
                 keys[write.sharding_key] += write.units
 
-    def explain_rest(self, reasons: Iterable[ThrottlingReason]) -> None:
+    def explain_remaining(self, reasons: Iterable[ThrottlingReason]) -> None:
         """Count all unexplained writes under reasons that were found for some of them."""
         found = tuple(reasons)
         for write in self.unexplained:
             self.explain(write, found)
         self.unexplained.clear()
 
-    def on_its_sides(self, demand: WriteDemand) -> float:
+    def demand_on_throttled(self, demand: WriteDemand) -> float:
         """Return the units a second that a demand wants of what throttles: the table, the index, or the more of both."""
         table = demand.table_units if self.table else 0.0
         return max(table, demand.index_units if self.index else 0.0)
@@ -136,13 +136,13 @@ class ThrottleSummary:
         )
 
     def table_side(self, shards: int, demand: float | None) -> SideObservation:
-        """Return what was observed of the table."""
+        """Return what was observation of the table."""
         return SideObservation(
             shards=shards, demand=demand, throttled=self.table, key_shares=self.sharding_keys
         )
 
     def index_side(self, index_shards: int, demand: float | None) -> SideObservation:
-        """Return what was observed of the index."""
+        """Return what was observation of the index."""
         return SideObservation(
             shards=index_shards,
             demand=demand,

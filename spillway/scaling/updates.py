@@ -12,9 +12,20 @@ from spillway.layouts.model import GrowthStop, Layout, Snapshot
 from spillway.layouts.source import LayoutSource
 from spillway.layouts.transitions import ChangeReason
 from spillway.limiters import IntervalLimiter, RateLimiter
-from spillway.scaling.policy import ScalingDecision, ScalingObservation, SideObservation
+from spillway.scaling.evidence import ThrottleSummary
+from spillway.scaling.policy import (
+    ScalingDecision,
+    ScalingObservation,
+    SideObservation,
+    cooldown_left,
+    decide_on_throttle,
+    is_stopped,
+)
+from spillway.scaling.usage import WriteDemand
+from spillway.settings import Growth
 
 __all__ = [
+    "LayoutGrower",
     "LayoutUpdater",
     "Observer",
     "Reporter",
@@ -193,11 +204,64 @@ class LayoutUpdater:
         )
 
 
-def describe_evidence(seen: ScalingObservation) -> str:
+StopReview = Callable[[ScalingObservation, ScalingDecision], ScalingDecision | None]
+"""Returns the stop to record on the layout, or None to record none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutGrower:
+    """Decides on throttling of one layout and applies the decision, for writers and the scaler.
+
+    What differs between the two stays with them: a writer waits out the cooldown and a random time,
+    the scaler skips a layout that is cooling down and raises capacity before it records a stop.
+    """
+
+    updater: LayoutUpdater
+    growth: Growth
+
+    def cooldown_seconds_left(self, layout: Layout) -> float:
+        """Return the seconds until the layout may change again."""
+        return cooldown_left(layout, self.growth.cooldown_seconds, self.updater.now())
+
+    def is_stopped(self, layout: Layout) -> bool:
+        """Return whether growth of this layout was found futile a short time ago."""
+        return is_stopped(layout, self.growth.stop_seconds, self.updater.now())
+
+    def decide_and_apply(
+        self,
+        snapshot: Snapshot,
+        throttles: ThrottleSummary,
+        demand: WriteDemand | None,
+        *,
+        why: str,
+        review_stop: StopReview,
+    ) -> ScalingDecision:
+        """Grow the layout, or record that growth does not help; return the decision applied.
+
+        `why` is the reason of the change, for people. A stop is recorded only after `review_stop`
+        has agreed, and not while an earlier one is in force. Where nothing is to be done the
+        returned decision is empty. Costs one GetItem and one UpdateItem where something changes.
+        Raises StorageError.
+        """
+        layout = snapshot.layout
+        observation = throttles.observation(layout, demand, self.updater.now())
+        decision = decide_on_throttle(observation, self.growth)
+        evidence = describe_evidence(observation)
+        if decision.grows:
+            self.updater.change(snapshot, decision, ChangeReason(why, evidence))
+            return decision
+        stop = None if decision.stop is None else review_stop(observation, decision)
+        if stop is None or self.is_stopped(layout):
+            return ScalingDecision()
+        self.updater.stop(layout, stop, evidence)
+        return stop
+
+
+def describe_evidence(observation: ScalingObservation) -> str:
     """Return the figures that a decision was made from, for people."""
     return "; ".join(
         f"{name} {text}"
-        for name, side in (("table", seen.table), ("index", seen.index))
+        for name, side in (("table", observation.table), ("index", observation.index))
         if (text := _figures(side))
     )
 

@@ -48,7 +48,7 @@ class UsageSample:
     events: float
     variance: float = 0.0
 
-    def taken_with(self, probability: float) -> "UsageSample":
+    def extrapolated(self, probability: float) -> "UsageSample":
         """Return the sample as it counts when it stands for those that were not taken."""
         weight = 1 / probability
         return UsageSample(
@@ -69,7 +69,7 @@ class WriteDemand:
     error: float = 0.0
 
     @property
-    def surely(self) -> "WriteDemand":
+    def lower_bound(self) -> "WriteDemand":
         """The rates less one standard error: what to act on while nothing throttles."""
         share = 1 - self.error
         return WriteDemand(self.table_units * share, self.index_units * share, self.events * share)
@@ -186,7 +186,9 @@ def _sum(windows: Mapping[int, Item], first: int, last: int) -> UsageSample:
     return UsageSample(totals["t"], totals["i"], totals["e"], totals["v"])
 
 
-_HALF_LIFE: Final = 60.0  # seconds, of a rate that was seen: a series gone quiet is sampled more
+_HALF_LIFE: Final = (
+    60.0  # seconds, of a rate that was observation: a series gone quiet is sampled more
+)
 _STEADY_SECONDS: Final = 3  # seconds that a rate is averaged over before anything throttles
 
 
@@ -224,13 +226,15 @@ class UsageRecorder:
         probability = sampling_probability(events, self._rate(series, now), self._partition_wcu)
         if self._random() >= probability:
             return None
-        sample = measure().taken_with(probability)
+        sample = measure().extrapolated(probability)
         try:
-            answer = self._counted("UpdateItem", add_request(self._table, series, now, sample))
+            answer = self._call_and_count(
+                "UpdateItem", add_request(self._table, series, now, sample)
+            )
         except StorageError:
             return None
         item = answer.get("Attributes", {})
-        return self._remembered(
+        return self._remember(
             series, now, steady_demand(now, {window_of(now): item}, _STEADY_SECONDS)
         )
 
@@ -244,15 +248,15 @@ class UsageRecorder:
         failure: StorageError | None = None
         for start in (window_of(now), window_of(now - WINDOW)):
             try:
-                answer = self._counted("GetItem", get_request(self._table, series, start))
+                answer = self._call_and_count("GetItem", get_request(self._table, series, start))
                 windows[start] = answer.get("Item", {})
             except StorageError as error:
                 failure = error
         if failure is not None and not windows:
             raise failure
-        return self._remembered(series, now, rising_demand(now, windows))
+        return self._remember(series, now, rising_demand(now, windows))
 
-    def _counted(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def _call_and_count(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         try:
             return self._call(operation, request)
         except StorageError:
@@ -263,9 +267,7 @@ class UsageRecorder:
         rate, at = self._rates.get(series) or (0.0, now)
         return rate * math.exp2(-max(0.0, now - at) / _HALF_LIFE)
 
-    def _remembered(
-        self, series: str, now: float, demand: WriteDemand | None
-    ) -> WriteDemand | None:
+    def _remember(self, series: str, now: float, demand: WriteDemand | None) -> WriteDemand | None:
         if demand is not None:
             self._rates.put(series, (demand.events, now))
         return demand
@@ -298,7 +300,7 @@ class UsageReader:
         Costs half a read unit for each 4 KB and a Query for each MB: of a series that is busy all day, 3 MB, so about
         400 read units and 4 Queries a day. Raises StorageError.
         """
-        return [_decoded(item) for item in self._items(series, since, until)]
+        return [_decode(item) for item in self._items(series, since, until)]
 
     def recent(self, series: str, since: float, now: float) -> WriteDemand | None:
         """Return the fleet's highest rates since a time, None where the samples are too few to tell.
@@ -307,7 +309,7 @@ class UsageReader:
         """
         items = self._items(series, window_of(since), now)
         rising = rising_demand(now, {int(each[USAGE_SORT_KEY]["N"]): each for each in items})
-        peak = recent_peak([_decoded(each) for each in items], now)
+        peak = recent_peak([_decode(each) for each in items], now)
         known = [demand for demand in (rising, peak) if demand is not None]
         return max(known, key=lambda demand: demand.events, default=None)
 
@@ -338,7 +340,7 @@ def _request(table: str, series: str, low: int, high: int) -> dict[str, Any]:
     }
 
 
-def _decoded(item: Item) -> UsageWindow:
+def _decode(item: Item) -> UsageWindow:
     totals = (
         sum(
             float(item[name]["N"])

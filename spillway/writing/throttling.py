@@ -32,13 +32,13 @@ _GUESSED: Final = ThrottlingReason("TableWriteKeyRangeThroughputExceeded", "")
 
 @dataclass(slots=True)
 class ProbeResult:
-    """What came of probing.
+    """The outcome of probing.
 
     Attributes:
-        stored: items that are stored now.
-        unknown: items that may be, and what went wrong.
-        exhausted: every probe was answered, and none of the answers named a reason.
-        without_reason: a PutItem was throttled all the same, so the endpoint gives no reasons.
+        stored: items that probes stored.
+        unknown: items that may be stored, each with its error.
+        exhausted: every probe was answered, and no answer named a reason.
+        without_reason: a PutItem throttled without a reason, so the endpoint gives none.
     """
 
     stored: list[Item] = field(default_factory=list)
@@ -47,18 +47,18 @@ class ProbeResult:
     without_reason: bool = False
 
 
-def send_probes(call: Call, table: str, pressure: ThrottleSummary) -> ProbeResult:
-    """Explain the unexplained writes of a pressure by the first reason that a probe is given, if one is.
+def send_probes(call: Call, table: str, throttles: ThrottleSummary) -> ProbeResult:
+    """Explain unexplained writes by the first reason that a probe gets.
 
     Sends at most three PutItems, to the partition keys that throttled most.
     """
     probed = ProbeResult()
-    for write in _chosen(pressure.unexplained):
+    for write in _choose_probes(throttles.unexplained):
         try:
             call("PutItem", {"TableName": table, "Item": write.item})
         except ThrottledError as error:
             if error.reasons:
-                pressure.explain_rest(error.reasons)
+                throttles.explain_remaining(error.reasons)
                 break
             probed.without_reason = True
         except OutcomeUnknownError as error:
@@ -73,14 +73,14 @@ def send_probes(call: Call, table: str, pressure: ThrottleSummary) -> ProbeResul
     return probed
 
 
-def attribute_by_concentration(pressure: ThrottleSummary) -> None:
-    """Take a partition key that throttled far above the others for the cause of what is unexplained, if there is one."""
-    if _one_stands_out(pressure.unexplained):
-        pressure.explain_rest((_GUESSED,))
+def attribute_by_concentration(throttles: ThrottleSummary) -> None:
+    """Blame key ranges for unexplained writes where one partition key throttled far above others."""
+    if _has_outlier(throttles.unexplained):
+        throttles.explain_remaining((_GUESSED,))
 
 
-def _chosen(writes: Sequence[ThrottledWrite]) -> list[ThrottledWrite]:
-    """Return a write to each of the partition keys that throttled most; of a single one, several writes."""
+def _choose_probes(writes: Sequence[ThrottledWrite]) -> list[ThrottledWrite]:
+    """Return a write for each of the partition keys that throttled most, several for a single one."""
     by_key: dict[str, list[ThrottledWrite]] = {}
     for write in writes:
         by_key.setdefault(write.partition, []).append(write)
@@ -90,16 +90,16 @@ def _chosen(writes: Sequence[ThrottledWrite]) -> list[ThrottledWrite]:
     return [same_key[0] for same_key in ranked[:_MAX_PROBES]]
 
 
-def _one_stands_out(writes: Sequence[ThrottledWrite]) -> bool:
+def _has_outlier(writes: Sequence[ThrottledWrite]) -> bool:
     counts = Counter(write.partition for write in writes)
     return len(counts) > 1 and max(counts.values()) > _FAR_ABOVE * len(writes) / len(counts)
 
 
-_PROBE_EVERY: Final = 0.2  # seconds, a series and process
+_PROBE_INTERVAL_SECONDS: Final = 0.2  # a series and process
 
 
 class ThrottleHandler:
-    """What a writer does about the events that an attempt left throttled.
+    """Finds out why events throttled, and grows their series or reports the limit.
 
     `capacity` tells key ranges from capacity where the endpoint names no reasons at all.
     """
@@ -117,57 +117,61 @@ class ThrottleHandler:
         self._grower = grower
         self._runtime = runtime
         self._capacity = capacity
-        self._probes = IntervalLimiter(_PROBE_EVERY, runtime.monotonic)
+        self._probes = IntervalLimiter(_PROBE_INTERVAL_SECONDS, runtime.monotonic)
 
-    def relieve(self, left: Sequence[PreparedEvent], deadline: float) -> list[PreparedEvent]:
-        """Relieve every series that throttles, all at the same time; return the events that are still to be written.
+    def handle(self, pending: Sequence[PreparedEvent], deadline: float) -> list[PreparedEvent]:
+        """Handle all throttled series at the same time; return the events still to be written.
 
         Sends nothing after `deadline`.
         """
         by_series: dict[str, list[PreparedEvent]] = {}
-        for event in left:
+        for event in pending:
             if isinstance(event.failure, ThrottledError) and event.sent is not None:
                 by_series.setdefault(event.series, []).append(event)
         if not by_series:
-            return list(left)
-        # What throttles most goes first: a process asks for the fleet's rate a few times a second only.
+            return list(pending)
+        # What throttles most goes first: a process reads the fleet's rate a few times a second only.
         ranked = sorted(by_series.items(), key=lambda each: -len(each[1]))
-        tasks = [partial(self._relieve, series, events, deadline) for series, events in ranked]
+        tasks = [
+            partial(self._handle_series, series, events, deadline) for series, events in ranked
+        ]
         stored = set().union(*self._runtime.parallel(tasks))
-        return [event for event in left if id(event) not in stored]
+        return [event for event in pending if id(event) not in stored]
 
-    def _relieve(self, series: str, events: list[PreparedEvent], deadline: float) -> set[int]:
-        """Relieve one series; return the ids of the events that were written by the way."""
+    def _handle_series(self, series: str, events: list[PreparedEvent], deadline: float) -> set[int]:
+        """Grow or report one series; return the ids of the events that probes stored."""
         newest = max(event.epoch_id for event in events)
-        # Older epochs can't grow: what throttles under these goes to the newest one.
+        # Older epochs can't grow: what throttled under them goes to the newest one.
         throttled = [event for event in events if event.epoch_id == newest]
-        pressure = ThrottleSummary.of(_throttled(event) for event in throttled)
-        pressure.epoch_id = newest
-        probed = self._probe(series, pressure, deadline)
-        if pressure.cause is ThrottleKind.CAPACITY:
-            self._grower.report_capacity(series, pressure)
+        throttles = ThrottleSummary.of(_throttled(event) for event in throttled)
+        throttles.epoch_id = newest
+        probed = self._probe(series, throttles, deadline)
+        if throttles.cause is ThrottleKind.CAPACITY:
+            self._grower.report_capacity_limit(series, throttles)
         elif self._grower.growth.policy is None:  # the scaler may see to it
-            self._grower.follow(series)
-        elif pressure.cause is ThrottleKind.KEY_RANGE:
-            pressure.new_units = _count_new(throttled)
-            self._grower.relieve(series, pressure, deadline)
-        return _settle(throttled, probed)
+            self._grower.refresh_layout(series)
+        elif throttles.cause is ThrottleKind.KEY_RANGE:
+            throttles.new_units = _count_new(throttled)
+            self._grower.grow_on_throttle(series, throttles, deadline)
+        return _apply_probes(throttled, probed)
 
-    def _probe(self, series: str, pressure: ThrottleSummary, deadline: float) -> ProbeResult:
-        """Probe for a cause where DynamoDB named none, now and then."""
-        known = not pressure.unexplained or pressure.cause is not ThrottleKind.UNKNOWN
+    def _probe(self, series: str, throttles: ThrottleSummary, deadline: float) -> ProbeResult:
+        """Probe for a cause where DynamoDB named none, at most five times a second for a series."""
+        known = not throttles.unexplained or throttles.cause is not ThrottleKind.UNKNOWN
         if known or self._grower.growth.policy is None or not self._probes.may_pass(series):
             return ProbeResult()
-        probed = send_probes(call_until(deadline, self._call, self._runtime), self._table, pressure)
+        probed = send_probes(
+            call_until(deadline, self._call, self._runtime), self._table, throttles
+        )
         if probed.exhausted and probed.without_reason and self._capacity is not None:
-            pressure.explain_rest(self._capacity.reasons())
+            throttles.explain_remaining(self._capacity.reasons())
         elif probed.exhausted:
-            attribute_by_concentration(pressure)
+            attribute_by_concentration(throttles)
         return probed
 
 
-def _settle(events: Sequence[PreparedEvent], probed: ProbeResult) -> set[int]:
-    """Note on the events what became of their probes; return the ids of those that are stored."""
+def _apply_probes(events: Sequence[PreparedEvent], probed: ProbeResult) -> set[int]:
+    """Mark events whose probe has an unknown outcome; return the ids of those stored."""
     by_item = {id(event.sent): event for event in events}
     for item, error in probed.unknown:
         by_item[id(item)].leave_unsettled(item, error)
@@ -175,7 +179,7 @@ def _settle(events: Sequence[PreparedEvent], probed: ProbeResult) -> set[int]:
 
 
 def _count_new(events: Sequence[PreparedEvent]) -> int:
-    """Return the units of events that throttle for the first time, and note on these that they have."""
+    """Mark events as throttled; return the units of those that were not before."""
     units = sum(event.write_units for event in events if not event.throttled)
     for event in events:
         event.throttled = True

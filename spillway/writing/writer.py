@@ -48,7 +48,7 @@ class UsageSampler:
         if recorder is not None:
             demand = recorder.record(series, count, lambda: self._measure(series, events))
             if demand is not None:
-                self._grower.prepare_for(series, demand)
+                self._grower.grow_ahead(series, demand)
         return []
 
     def _measure(self, series: str, events: Sequence[PreparedEvent]) -> UsageSample:
@@ -73,7 +73,7 @@ class Writer:
         self._call = call
         self._table = table
         self._router = EventRouter(layouts, settings, runtime)
-        self._relief = ThrottleHandler(call, table, grower, runtime, capacity)
+        self._throttle_handler = ThrottleHandler(call, table, grower, runtime, capacity)
         self._watch = UsageSampler(grower, index_has_payload=settings.index_has_payload)
         self._settings = settings
         self._runtime = runtime
@@ -92,7 +92,7 @@ class Writer:
             rejected += _reject(final)
             beside = []
             attempt += 1
-            pending = self._relief.relieve(pending, deadline)
+            pending = self._throttle_handler.handle(pending, deadline)
             delay = full_jitter(attempt, self._runtime.random)
             if pending and self._runtime.monotonic() + delay >= deadline:
                 rejected += _reject(pending)

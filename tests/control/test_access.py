@@ -16,7 +16,7 @@ from tests.support.memory_table import EVENTS, LAYOUTS, USAGE
 def world() -> World:
     """A world in which everything that the scaler knows of happens."""
     world = World(warm=40_000, provisioned=40_000)
-    world.growth = replace(world.growth, cooldown=1.0)
+    world.growth = replace(world.growth, cooldown_seconds=1.0)
     world.has("ORD", (1, 1))
     world.throttles("ORD", 0)
     world.has("short", (64, 64))

@@ -171,8 +171,8 @@ def test_warm_throughput_is_raised_and_seen_by_who_describes_the_table(
     assert (before.active, before.write) == (True, 0)  # on demand
     told: list[ScalingEvent] = []
     bounds = CapacityBounds(warm=2 * before.warm_write)
-    raiser = CapacityManager(call, hot.table, bounds, told.append, hot.now)
-    assert raiser.warm(target, None, "ORD", "evidence") is not None
+    capacity = CapacityManager(call, hot.table, bounds, told.append, hot.now)
+    assert capacity.warm(target, None, "ORD", "evidence") is not None
     after = described()
     assert (after.warm_write, after.warm_read) == (2 * before.warm_write, before.warm_read)
     assert [each.kind for each in told] == [ScalingKind.WARMED]

@@ -27,7 +27,7 @@ def test_functions_are_told_how_layouts_grow() -> None:
         }
     )
     growth = told.settings().growth
-    assert (growth.max_shards, growth.cooldown, growth.partition_wcu) == (64, 120, 50)
+    assert (growth.max_shards, growth.cooldown_seconds, growth.partition_wcu) == (64, 120, 50)
     assert growth.policy is GrowthPolicy.DEMAND
 
 

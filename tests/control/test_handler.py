@@ -40,7 +40,7 @@ def world(function: ModuleType, monkeypatch: pytest.MonkeyPatch) -> World:
     world = World()
     world.has("ORD", (1, 1))
     world.throttles("ORD", 0)
-    world.told = _Telling(ScalingLog(function.logger, function.metrics))
+    world.reported = _Telling(ScalingLog(function.logger, function.metrics))
     inbox = AlarmDeduplicator(world.clock.now)
     desk = AlarmHandler(world.scaler(), inbox, function.logger, function.metrics)
     monkeypatch.setattr(function, "desk", desk)

@@ -59,7 +59,7 @@ def test_where_nobody_wants_too_much_who_wants_max_shows_that_partitions_are_sho
     assert change["Update"]["WarmThroughput"]["WriteUnitsPerSecond"] == 8_000
     assert "WarmThroughput" not in update
     assert world.kinds == [ScalingKind.WARMED, ScalingKind.STOPPED]
-    assert [each.series for each in world.told] == ["ORD", "ORD"]
+    assert [each.series for each in world.reported] == ["ORD", "ORD"]
     assert world.counts("ORD") == (64, 64)
 
 
@@ -75,14 +75,14 @@ def test_series_of_unknown_demand_are_left_alone(world: World) -> None:
     world.has("ORD", (8, 1))
     world.index_throttles()
     world.scaler().on_alarm(HOT)
-    assert (world.counts("ORD"), world.told) == ((8, 1), [])
+    assert (world.counts("ORD"), world.reported) == ((8, 1), [])
 
 
 @pytest.mark.parametrize(("ago", "grows"), [(61, False), (59, True)])
 def test_what_throttled_before_the_last_change_is_no_evidence(
     world: World, ago: float, grows: bool
 ) -> None:
-    world.growth = replace(world.growth, cooldown=1.0)
+    world.growth = replace(world.growth, cooldown_seconds=1.0)
     world.has("ORD", (1, 1), (64, 2), age=60)
     world.writes("ORD", 3_000)
     world.index_throttles(ago=ago)

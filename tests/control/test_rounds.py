@@ -93,14 +93,14 @@ def test_a_run_looks_at_50_layouts_and_a_round_at_all_once_an_hour(world: World)
     seen = []
     for _ in range(5):
         scaler.on_schedule(LONG)
-        seen.append(len(world.told))
+        seen.append(len(world.reported))
         world.clock.seconds += 60
     assert seen == [50, 100, 120, 120, 120]
     for n in range(120):
         world.has(f"idle-{n:03}", (2, 2), age=40 * HOUR)
     world.clock.seconds += HOUR
     scaler.on_schedule(LONG)
-    assert len(world.told) == 170
+    assert len(world.reported) == 170
 
 
 def test_a_run_that_has_no_time_left_goes_on_where_it_stopped(world: World) -> None:
@@ -126,7 +126,7 @@ def test_a_layout_that_changed_since_it_was_listed_is_left_to_the_next_round(
     stale = world.layout("idle")
     world.put(replace(stale, version=9))
     scaler = world.shrinking()
-    listing = scaler.suspects.listing
+    listing = scaler.candidates.listing
     monkeypatch.setattr(type(listing), "page", lambda *_: ([stale], None))
     scaler.on_schedule(LONG)
     assert world.counts("idle") == (64, 64)

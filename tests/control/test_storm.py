@@ -75,14 +75,14 @@ def changes(world: World) -> dict[str, list[float]]:
             each.at for each in world.layout(name).decisions if each.before != each.after
         ]
     # A change that another wrote over is missing there, but whoever made it has told of it.
-    told = [each.series for each in world.told if each.kind is ScalingKind.GREW]
+    told = [each.series for each in world.reported if each.kind is ScalingKind.GREW]
     assert sorted(told) == sorted(name for name in NAMES for _ in found[name])
     return found
 
 
 def heated(*, index_only: bool = False) -> World:
     world = World(warm=40_000)
-    world.growth = replace(world.growth, cooldown=COOLDOWN)
+    world.growth = replace(world.growth, cooldown_seconds=COOLDOWN)
     for name in NAMES:
         world.has(name, (64, 1) if index_only else (1, 1))
         world.writes(name, 6_000)

@@ -44,14 +44,14 @@ def test_a_growth_is_recorded_with_why_and_by_what_evidence(world: World) -> Non
     assert decision.evidence == (
         "table 300 throttled, 10,000 units/s wanted; index 10,000 units/s wanted"
     )
-    assert world.told[0].evidence == decision.evidence
+    assert world.reported[0].evidence == decision.evidence
 
 
 @pytest.mark.parametrize(("ago", "grows"), [(61, False), (60, True), (30, True)])
 def test_what_throttled_before_the_last_change_is_no_evidence(
     world: World, ago: float, grows: bool
 ) -> None:
-    world.growth = replace(world.growth, cooldown=1.0)
+    world.growth = replace(world.growth, cooldown_seconds=1.0)
     world.has("ORD", (1, 1), (8, 8), age=60)
     world.throttles("ORD", 0, ago=ago)
     world.scaler().on_alarm(HOT)
@@ -142,7 +142,7 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(world: World) -> None:
     assert {name: world.layout(name) for name in before} == before
     assert world.updates == []
     assert sorted(world.kinds) == [ScalingKind.GREW, ScalingKind.STOPPED, ScalingKind.WARMED]
-    assert all(each.dry_run for each in world.told)
+    assert all(each.dry_run for each in world.reported)
 
 
 def test_a_series_that_fails_holds_no_other_up(world: World) -> None:

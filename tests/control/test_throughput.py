@@ -106,7 +106,7 @@ def test_a_raise_under_way_or_too_young_to_show_is_waited_for(change: dict[str, 
     world.table["ProvisionedThroughput"] = _provisioned(100)
     world.table |= change
     world.scaler().on_alarm(RATE)
-    assert (world.updates, world.told) == ([], [])
+    assert (world.updates, world.reported) == ([], [])
 
 
 def test_without_a_bound_nothing_is_raised_and_people_are_told() -> None:
@@ -158,7 +158,7 @@ def test_what_no_layout_helps_is_reported_with_advice_and_changes_nothing(
     world.index_throttles()
     world.writes("ORD", 5_000)
     world.scaler().on_alarm(Signal(kind, target, "metric"))
-    (event,) = world.told
+    (event,) = world.reported
     assert (event.kind, event.evidence) == (told, "metric")
     assert event.reason
     assert (world.calls, world.watched.asked) == (set(), [])

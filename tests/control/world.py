@@ -59,7 +59,7 @@ class World:
         self.clock = FakeClock()
         self.tables: MemoryTable = memory_table()
         self.watched = Watched()
-        self.told: list[ScalingEvent] = []
+        self.reported: list[ScalingEvent] = []
         self.calls: set[tuple[str, str]] = set()
         self.rules = [RULE, RULE.replace("PKT", "SKT")]
         self.table: dict[str, Any] = {
@@ -75,7 +75,7 @@ class World:
         }
         self.updates: list[dict[str, Any]] = []
         self.refusal: str | None = None  # of UpdateTable
-        self.growth = Growth(cooldown=60.0)
+        self.growth = Growth(cooldown_seconds=60.0)
         self.settings = Settings()
         self.options = options
         self.before: Callable[[str, Mapping[str, Any]], None] = lambda *_: None
@@ -104,7 +104,7 @@ class World:
             TABLES,
             settings=replace(self.settings, growth=self.growth),
             options=ScalerOptions(bounds=bounds, **{"shrink_window": None, **chosen}),
-            observe=self.told.append,
+            observe=self.reported.append,
             runtime=fake_runtime(self.clock),
         )
 
@@ -118,7 +118,7 @@ class World:
 
     @property
     def kinds(self) -> list[ScalingKind]:
-        return [each.kind for each in self.told]
+        return [each.kind for each in self.reported]
 
     def has(self, series: str, *counts: tuple[int, int], age: float = 3_600.0) -> None:
         """Give a series a layout that had these counts in turn and last changed some seconds ago."""

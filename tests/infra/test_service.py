@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spillway import keys
-from stacks.access import ACCESS
+from stacks.access import ACCESS, READS_CAPACITY
 from tests.infra.synthesis import (
     Resource,
     Synthesis,
@@ -17,6 +17,7 @@ from tests.infra.synthesis import (
     of_type,
 )
 
+CAPACITY_FIGURES = [(action, "*") for action in READS_CAPACITY.anything]
 BEHIND_THE_API = ("ingest", "query", "admin")
 FUNCTIONS = (*BEHIND_THE_API, "scaler")
 ROUTES = {
@@ -165,14 +166,29 @@ def test_functions_may_write_to_their_own_log_and_nothing_else_beside_data(
 ) -> None:
     own_log = {"Fn::GetAtt": [function["LoggingConfig"]["LogGroup"]["Ref"], "Arn"]}
     elsewhere = ("dynamodb:", "dax:", "ec2:")
-    others = [pair for pair in allowed(synthesis, name) if not pair[0].startswith(elsewhere)]
+    others = [
+        pair
+        for pair in allowed(synthesis, name)
+        if not pair[0].startswith(elsewhere) and pair not in CAPACITY_FIGURES
+    ]
     assert sorted(action for action, _ in others) == ["logs:CreateLogStream", "logs:PutLogEvents"]
     assert all(resource == own_log for _, resource in others)
 
 
+def test_only_the_writers_that_grow_layouts_read_metrics(synthesis: Synthesis, name: str) -> None:
+    reads = [pair for pair in allowed(synthesis, name) if pair[0].startswith("cloudwatch:")]
+    grows = name == "ingest" and synthesis.stage.growth.writers
+    assert reads == (CAPACITY_FIGURES if grows else [])
+
+
 def test_no_right_has_a_wildcard(synthesis: Synthesis, name: str) -> None:
     # Interfaces in a network have ids that nobody knows before: tests of the cache look at them.
-    rights = [pair for pair in allowed(synthesis, name) if not pair[0].startswith("ec2:")]
+    # Metrics know no resources.
+    rights = [
+        pair
+        for pair in allowed(synthesis, name)
+        if not pair[0].startswith("ec2:") and pair not in CAPACITY_FIGURES
+    ]
     assert "*" not in json.dumps(rights)
 
 

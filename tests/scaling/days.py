@@ -15,8 +15,8 @@ from spillway.scaling.policy import (
     ScalingDecision,
     ScalingObservation,
     SideObservation,
-    carried_units,
     decide_ahead_of_demand,
+    supported_units,
 )
 from spillway.scaling.usage import WINDOW, UsageSample, UsageWindow, sampling_probability
 from spillway.settings import Growth
@@ -50,7 +50,7 @@ def recorded(start: int, events: float, random: Random, *, units: float = 1) -> 
     taken = round(random.gauss(expected, spread)) if expected > 5 else _poisson(expected, random)
     if taken <= 0:
         return None
-    one = UsageSample(units * BATCH, units * BATCH, BATCH).taken_with(probability)
+    one = UsageSample(units * BATCH, units * BATCH, BATCH).extrapolated(probability)
     return UsageWindow(
         start,
         UsageSample(
@@ -120,7 +120,7 @@ class Replay:
 
     def _offer(self, now: float, demand: float) -> None:
         current = self._layout.current
-        self.short[self._day(now)] += demand > carried_units(current.shards)
+        self.short[self._day(now)] += demand > supported_units(current.shards)
         seen = ScalingObservation(
             table=SideObservation(shards=current.shards, demand=demand),
             index=SideObservation(shards=current.index_shards, demand=demand),

@@ -36,7 +36,7 @@ FEW: Final = 6  # units that throttle at a time
 
 def _relieve(world: World, grower: WriterAutoscaler, *writes: Any, units: int = FEW) -> None:
     pressure = pressure_on(*writes, new_units=units)
-    grower.relieve(SERIES, pressure, world.clock.seconds + 10)
+    grower.grow_on_throttle(SERIES, pressure, world.clock.seconds + 10)
 
 
 def _record(world: World, rate: float, *, seconds: int = 4, index_units: float = 1.0) -> None:
@@ -136,14 +136,14 @@ def test_events_that_throttle_again_and_again_count_once() -> None:
 
 def test_a_process_looks_at_few_of_many_series_that_throttle() -> None:
     world = World()
-    grower = world.grower(Settings(growth=Growth(wait_most=0)))
+    grower = world.grower(Settings(growth=Growth(max_wait_seconds=0)))
     for number in range(1_000):
         grower.layouts.to_write(f"s-{number}")
     world.calls.clear()
     begun = world.clock.seconds
     for _ in range(3):
         for number in range(1_000):
-            grower.relieve(f"s-{number}", pressure_on(new_units=FEW), begun + 60)
+            grower.grow_on_throttle(f"s-{number}", pressure_on(new_units=FEW), begun + 60)
         world.clock.seconds += 1
     looks = 5 + 5 * 3
     assert world.calls[f"GetItem {USAGE}"] <= 2 * looks
@@ -154,10 +154,10 @@ def test_a_process_looks_at_few_of_many_series_that_throttle() -> None:
 def test_a_series_that_was_just_looked_at_takes_no_look_from_others() -> None:
     world = World()
     _record(world, 10_000)
-    grower = world.grower(Settings(growth=Growth(wait_most=0)))
+    grower = world.grower(Settings(growth=Growth(max_wait_seconds=0)))
     grower.layouts.to_write("another")
     for _ in range(20):
-        grower.relieve("another", pressure_on(new_units=1), world.clock.seconds + 10)
+        grower.grow_on_throttle("another", pressure_on(new_units=1), world.clock.seconds + 10)
     _relieve(world, grower, units=1)
     assert world.counts == (8, 8)
 
@@ -189,7 +189,7 @@ def test_a_hot_series_is_looked_at_before_its_many_neighbours() -> None:
     store: EventStore = world.store()
     assert store.write([*mixed, *events[100:]], timeout=10).accepted == 120
     assert world.counts[0] == 8
-    assert {each.series for each in world.told} == {SERIES}
+    assert {each.series for each in world.reported} == {SERIES}
 
 
 def _throttle_for(world: World, grower: WriterAutoscaler, seconds: int) -> list[tuple[str, str]]:
@@ -197,7 +197,7 @@ def _throttle_for(world: World, grower: WriterAutoscaler, seconds: int) -> list[
     while world.clock.seconds < until:
         _relieve(world, grower)
         world.clock.seconds += 0.5
-    return [(each.series, each.reason) for each in world.told]
+    return [(each.series, each.reason) for each in world.reported]
 
 
 def test_a_table_on_which_only_small_series_throttle_is_reported_once_a_minute() -> None:
@@ -207,7 +207,7 @@ def test_a_table_on_which_only_small_series_throttle_is_reported_once_a_minute()
     assert _throttle_for(world, grower, 12) == [("", "too_few_partitions")]
     assert len(_throttle_for(world, grower, 60)) == 2
     assert set(world.kinds) == {ScalingKind.STOPPED}
-    assert world.told[1].unreported > 0
+    assert world.reported[1].unreported > 0
 
 
 def test_small_series_that_throttle_now_and_then_are_not_reported() -> None:
@@ -216,7 +216,7 @@ def test_small_series_that_throttle_now_and_then_are_not_reported() -> None:
     for _ in range(10):
         _throttle_for(world, grower, 4)
         world.clock.seconds += 30
-    assert world.told == []
+    assert world.reported == []
 
 
 def _fleet(**options: Any) -> WriterFleet:

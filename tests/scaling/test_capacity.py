@@ -100,7 +100,7 @@ def test_an_endpoint_without_reasons_grows_nothing_where_capacity_is_used_up() -
     assert world.counts == (2, 1)
     assert set(world.kinds) == {ScalingKind.CAPACITY_LIMITED}
     assert "TableWriteProvisionedThroughputExceeded" in {
-        each.reason for each in world.told[0].throttling
+        each.reason for each in world.reported[0].throttling
     }
 
 
@@ -110,7 +110,7 @@ def test_without_reasons_and_metrics_nothing_is_known_so_nothing_grows(
 ) -> None:
     world = _without_reasons()
     _write(world, metrics)
-    assert world.told == []
+    assert world.reported == []
 
 
 def test_an_endpoint_that_names_reasons_is_believed_and_no_metric_asked_for() -> None:

@@ -92,11 +92,11 @@ def test_growth_of_writers_is_recorded_with_its_evidence() -> None:
     assert grower.recorder is not None
     world.clock.seconds += 3
     pressure = pressure_on(throttled(TABLE_KEY_RANGE, units=300))
-    grower.relieve(SERIES, pressure, world.clock.seconds + 10)
+    grower.grow_on_throttle(SERIES, pressure, world.clock.seconds + 10)
     (decision,) = world.layout.decisions
     assert (decision.before, decision.after) == ((1, 1), (8, 8))
     assert (decision.why, decision.evidence) == ("throttled", "table 300 throttled")
-    assert [each.evidence for each in world.told] == [decision.evidence]
+    assert [each.evidence for each in world.reported] == [decision.evidence]
 
 
 def test_a_remark_leaves_counts_and_times_alone() -> None:

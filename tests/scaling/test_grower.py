@@ -32,7 +32,7 @@ BUSY: Final = WriteDemand(5_000, 5_000, 5_000)
 def _relieve(
     world: World, grower: WriterAutoscaler, *, within: float = 10, **pressure: Any
 ) -> None:
-    grower.relieve(SERIES, pressure_on(**pressure), world.clock.seconds + within)
+    grower.grow_on_throttle(SERIES, pressure_on(**pressure), world.clock.seconds + within)
 
 
 def _known(grower: WriterAutoscaler) -> int:
@@ -67,13 +67,13 @@ def test_what_throttles_grows_after_a_short_wait_and_is_told() -> None:
     grower = world.grower()
     _relieve(world, grower)
     assert world.counts[0] == 8
-    (event,) = world.told
+    (event,) = world.reported
     assert (event.kind, event.series, event.reason) == (ScalingKind.GREW, SERIES, "throttled")
     assert (event.shards, event.index_shards) == (1, 1)
     assert (event.new_shards, event.new_index_shards) == world.counts
     assert _known(grower) == 8
     assert world.layout.is_settled
-    assert sum(world.clock.naps) <= Growth().wait_most
+    assert sum(world.clock.naps) <= Growth().max_wait_seconds
 
 
 def test_of_two_growers_that_race_one_changes_the_layout_and_both_go_on_with_it() -> None:
@@ -127,7 +127,7 @@ def test_what_throttled_under_an_older_layout_grows_nothing() -> None:
 @pytest.mark.parametrize("cooldown", [0.0, 1.0, 60.0])
 def test_a_layout_rests_between_two_changes(cooldown: float) -> None:
     world = World()
-    growth = Growth(cooldown=cooldown, wait_most=0)
+    growth = Growth(cooldown_seconds=cooldown, max_wait_seconds=0)
     grower = world.grower(Settings(growth=growth))
     _relieve(world, grower, within=1)
     changed = world.layout.last_updated
@@ -139,7 +139,7 @@ def test_a_layout_rests_between_two_changes(cooldown: float) -> None:
 
 def test_a_first_growth_waits_for_no_cooldown() -> None:
     world = World()
-    grower = world.grower(Settings(growth=Growth(cooldown=60)))
+    grower = world.grower(Settings(growth=Growth(cooldown_seconds=60)))
     _relieve(world, grower, within=1)
     assert world.counts[0] == 8
 
@@ -152,13 +152,13 @@ def test_a_clock_far_ahead_delays_a_growth_by_one_attempt_and_its_cooldown_only(
     _relieve(world, grower)  # the epoch in force begins in the future: its mark is lowered first
     _relieve(world, grower)
     assert world.counts[0] == 16
-    assert max(world.clock.naps) <= Growth().cooldown + Growth().wait_most
+    assert max(world.clock.naps) <= Growth().cooldown_seconds + Growth().max_wait_seconds
 
 
 @pytest.mark.parametrize(("within", "shards"), [(0.0, 1), (0.2, 1), (2.0, 8)])
 def test_growth_keeps_within_the_deadline_of_the_request(within: float, shards: int) -> None:
     world = World()
-    grower = world.grower(Settings(growth=Growth(wait_least=0.3)))
+    grower = world.grower(Settings(growth=Growth(min_wait_seconds=0.3)))
     begun = world.clock.seconds
     _relieve(world, grower, within=within)
     assert world.counts[0] == shards
@@ -170,7 +170,7 @@ def test_growth_that_is_switched_off_asks_nobody() -> None:
     grower = world.grower(Settings(growth=Growth(policy=None)))
     calls = world.calls.total()
     _relieve(world, grower)
-    grower.prepare_for(SERIES, BUSY)
+    grower.grow_ahead(SERIES, BUSY)
     assert world.calls.total() == calls
     assert world.clock.naps == []
 
@@ -178,16 +178,16 @@ def test_growth_that_is_switched_off_asks_nobody() -> None:
 def _with_hot_key(world: World) -> WriterAutoscaler:
     """Return a grower that has found once that growth does not help."""
     grower = world.grower(Settings(shards=8, index_shards=8), with_usage=False)
-    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    grower.grow_on_throttle(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
     return grower
 
 
 def test_that_growth_does_not_help_must_be_found_for_a_second() -> None:
     world = World()
     grower = _with_hot_key(world)
-    assert world.told == []
+    assert world.reported == []
     world.clock.seconds += 1
-    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    grower.grow_on_throttle(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
     assert world.kinds == [ScalingKind.STOPPED]
 
 
@@ -195,8 +195,8 @@ def test_a_finding_of_long_ago_does_not_count() -> None:
     world = World()
     grower = _with_hot_key(world)
     world.clock.seconds += 600
-    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
-    assert world.told == []
+    grower.grow_on_throttle(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    assert world.reported == []
 
 
 def test_a_finding_under_an_older_layout_does_not_count() -> None:
@@ -204,8 +204,8 @@ def test_a_finding_under_an_older_layout_does_not_count() -> None:
     grower = _with_hot_key(world)
     grower.layouts.set_counts(SERIES, shards=16, index_shards=None)
     world.clock.seconds += 2
-    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
-    assert world.told == []
+    grower.grow_on_throttle(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    assert world.reported == []
 
 
 def test_a_burst_after_quiet_is_no_lack_of_partitions() -> None:
@@ -232,18 +232,18 @@ def test_a_stop_is_noted_for_all_and_honoured_by_other_processes() -> None:
     grower = _with_hot_key(world)
     other = world.grower(with_usage=False)
     world.clock.seconds += 1
-    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    grower.grow_on_throttle(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
     stop = world.layout.stop
     assert stop is not None
     assert (stop.reason, stop.hot_sharding_keys) == ("hot_sharding_key", ("a",))
-    (event,) = world.told
+    (event,) = world.reported
     assert (event.kind, event.hot_sharding_keys) == (ScalingKind.STOPPED, ("a",))
     assert (event.reason, event.shards) == ("hot_sharding_key", 8)
     for each in (grower, other):
         _relieve(world, each)
     assert world.counts[0] == 8
-    assert len(world.told) == 1
-    world.clock.seconds += Growth().stop_for
+    assert len(world.reported) == 1
+    world.clock.seconds += Growth().stop_seconds
     _relieve(world, other)
     assert world.counts[0] == 16
 
@@ -252,7 +252,7 @@ def test_a_stop_under_an_older_layout_no_longer_holds() -> None:
     world = World()
     grower = _with_hot_key(world)
     world.clock.seconds += 1
-    grower.relieve(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
+    grower.grow_on_throttle(SERIES, pressure_on(KEYED), world.clock.seconds + 10)
     assert world.layout.stop is not None
     grower.layouts.set_counts(SERIES, shards=32, index_shards=None)
     world.clock.seconds += 2
@@ -263,15 +263,15 @@ def test_a_stop_under_an_older_layout_no_longer_holds() -> None:
 def test_growth_ahead_of_demand_waits_for_nothing_but_the_cooldown() -> None:
     world = World()
     grower = world.grower()
-    grower.prepare_for(SERIES, WriteDemand(500, 500, 500))
+    grower.grow_ahead(SERIES, WriteDemand(500, 500, 500))
     assert world.calls[f"UpdateItem {LAYOUTS}"] == 1, "the creation"
-    grower.prepare_for(SERIES, BUSY)
+    grower.grow_ahead(SERIES, BUSY)
     assert world.counts == (8, 8)
-    assert world.told[0].reason == "ahead of demand"
-    grower.prepare_for(SERIES, BUSY)
+    assert world.reported[0].reason == "ahead of demand"
+    grower.grow_ahead(SERIES, BUSY)
     assert world.counts == (8, 8)
     world.clock.seconds += 1
-    grower.prepare_for(SERIES, BUSY)
+    grower.grow_ahead(SERIES, BUSY)
     assert world.counts == (32, 32)
     assert world.clock.naps == []
 
@@ -279,9 +279,9 @@ def test_growth_ahead_of_demand_waits_for_nothing_but_the_cooldown() -> None:
 def test_growth_ahead_of_demand_sees_what_others_did() -> None:
     world = World()
     one, other = world.grower(), world.grower()
-    one.prepare_for(SERIES, WriteDemand(800, 800, 800))
+    one.grow_ahead(SERIES, WriteDemand(800, 800, 800))
     world.clock.seconds += 2
-    other.prepare_for(SERIES, WriteDemand(800, 800, 800))
+    other.grow_ahead(SERIES, WriteDemand(800, 800, 800))
     assert world.kinds == [ScalingKind.GREW]
     assert _known(other) == 8
 
@@ -290,7 +290,7 @@ def test_an_index_that_throttles_alone_grows_alone() -> None:
     world = World()
     grower = world.grower(Settings(shards=8))
     pressure = pressure_on(throttled(INDEX_KEY_RANGE))
-    grower.relieve(SERIES, pressure, world.clock.seconds + 10)
+    grower.grow_on_throttle(SERIES, pressure, world.clock.seconds + 10)
     assert world.counts == (8, 8)
 
 
@@ -360,8 +360,8 @@ def test_a_series_that_nobody_has_loaded_is_left_alone() -> None:
     world = World()
     grower = world.grower()
     calls = world.calls.total()
-    grower.relieve("unknown", replace(pressure_on()), world.clock.seconds + 10)
-    grower.prepare_for("unknown", BUSY)
+    grower.grow_on_throttle("unknown", replace(pressure_on()), world.clock.seconds + 10)
+    grower.grow_ahead("unknown", BUSY)
     assert world.calls.total() == calls
 
 
@@ -370,11 +370,11 @@ def test_writers_that_do_not_grow_layouts_look_once_a_second_who_else_did() -> N
     grower = world.grower(Settings(growth=Growth(policy=None)))
     calls = world.calls.total()
     for _ in range(10):
-        grower.follow(SERIES)
+        grower.refresh_layout(SERIES)
     assert world.calls.total() == calls + 1
     world.store().set_layout(SERIES, shards=8)
     world.clock.seconds += 1
-    grower.follow(SERIES)
+    grower.refresh_layout(SERIES)
     known = grower.layouts.known(SERIES)
     assert known is not None
     assert known.current.shards == 8

@@ -88,7 +88,7 @@ LIMITED: Final[dict[str, tuple[TableSettings, ModelParameters]]] = {
         ModelParameters(),
     ),
     "TableWriteMaxOnDemandThroughputExceeded": (
-        events_table(maximum_write=400.0, warm_write=40_000.0),
+        events_table(max_write=400.0, warm_write=40_000.0),
         ModelParameters(),
     ),
     "TableWriteAccountLimitExceeded": (events_table(), ModelParameters(quota_wcu=400)),
@@ -105,7 +105,7 @@ def test_capacity_grows_nothing_and_is_reported(reason: str) -> None:
         world.clock.seconds = max(world.clock.seconds, begun + 1)
     assert world.counts == (1, 1)
     assert set(world.kinds) == {ScalingKind.CAPACITY_LIMITED}
-    assert {each.reason for event in world.told for each in event.throttling} == {reason}
+    assert {each.reason for event in world.reported for each in event.throttling} == {reason}
 
 
 def test_growth_ahead_of_demand_goes_on_once_capacity_limits_no_longer() -> None:
@@ -125,7 +125,7 @@ def _mostly(key: str) -> Callable[[int], str]:
 
 def test_a_hot_sharding_key_is_named_and_growth_stops_after_the_step_that_did_not_help() -> None:
     world = World()
-    store = world.store(Settings(growth=Growth(fill=None)))
+    store = world.store(Settings(growth=Growth(max_utilization=None)))
     for _ in range(8):
         begun = world.clock.seconds
         store.write(world.events(670, payload_bytes=1_500, sharding_key=_mostly("LGA")), timeout=3)
@@ -133,7 +133,7 @@ def test_a_hot_sharding_key_is_named_and_growth_stops_after_the_step_that_did_no
     assert world.kinds.count(GREW) <= 2
     assert world.counts[0] <= 16
     assert world.kinds[-1] is ScalingKind.STOPPED
-    stopped = [each for each in world.told if each.kind is ScalingKind.STOPPED]
+    stopped = [each for each in world.reported if each.kind is ScalingKind.STOPPED]
     assert {each.hot_sharding_keys for each in stopped} == {("LGA",)}
     layout = store.layout(SERIES)
     assert layout is not None
@@ -170,7 +170,7 @@ def test_a_table_short_of_partitions_stops_growth_and_says_so() -> None:
         world.clock.seconds = max(world.clock.seconds, begun + 1)
         if ScalingKind.STOPPED in world.kinds:
             break
-    assert world.told[-1].reason == "too_few_partitions"
+    assert world.reported[-1].reason == "too_few_partitions"
     assert world.layout.stop is not None
     counts = world.counts
     world.clock.seconds += 2
@@ -315,7 +315,7 @@ def test_old_events_that_throttle_under_a_retired_epoch_grow_nothing() -> None:
     ]
     assert store.write(old, timeout=10).accepted == 50
     assert world.counts == (8, 8)
-    assert world.told == []
+    assert world.reported == []
     assert world.layout.current.low < "2026-05-10", "they went to the wider epoch"
 
 
@@ -401,13 +401,13 @@ def test_many_series_are_relieved_at_the_same_time() -> None:
         table=EVENTS,
         layouts=LAYOUTS,
         runtime=replace(world.runtime(), parallel=parallel),
-        observe=world.told.append,
+        observe=world.reported.append,
     )
     world.before = _hot_until(world, world.clock.seconds + 0.1)
     large = world.events(20, payload_bytes=30_000)
     events = [structs.replace(event, series=f"s-{n}") for n, event in enumerate(large)]
     assert store.write(events, timeout=10).accepted == 20
-    # The layouts, the batch, the relief.
+    # The layouts, the batch, the resharder.
     assert together[:3] == [20, 1, 20]
     assert world.kinds.count(GREW) == 20
 

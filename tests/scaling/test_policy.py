@@ -10,10 +10,10 @@ from spillway.scaling.policy import (
     ScalingDecision,
     ScalingObservation,
     SideObservation,
-    carried_units,
     decide_ahead_of_demand,
     decide_on_throttle,
     shards_needed,
+    supported_units,
 )
 from spillway.settings import Growth, GrowthPolicy
 from spillway.sharding import MAX_SHARDS, is_power_of_two
@@ -25,7 +25,7 @@ growths = st.builds(
     policy=st.sampled_from(GrowthPolicy),
     max_shards=st.integers(1, MAX_SHARDS),
     max_step=st.integers(2, 16),
-    fill=st.none() | st.floats(0.05, 1),
+    max_utilization=st.none() | st.floats(0.05, 1),
 )
 demands = st.none() | st.floats(0, 100_000)
 throttles = st.dictionaries(st.integers(0, 255), st.integers(1, 1_000), max_size=3)
@@ -83,7 +83,7 @@ def test_smaller_partitions_decide_as_whole_ones_do_at_rates_as_much_smaller(
 
 @given(counts)
 def test_a_count_carries_what_it_is_wanted_for(shards: int) -> None:
-    assert shards_needed(carried_units(shards)) == max(4, shards)
+    assert shards_needed(supported_units(shards)) == max(4, shards)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,9 @@ def test_growing_ahead_comes_to_rest_where_the_demand_fits(
         if grown is None:
             break
         shards = grown
-    fits = growth.fill is None or demand <= growth.fill * carried_units(shards)
+    fits = growth.max_utilization is None or demand <= growth.max_utilization * supported_units(
+        shards
+    )
     assert fits or 2 * shards > growth.max_shards
 
 
@@ -266,8 +268,8 @@ def test_a_policy_that_is_off_changes_nothing(seen: ScalingObservation) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"max_shards": 0}, {"max_shards": 257}, {"max_step": 1}, {"wait_least": 1.0},
-        {"wait_least": -1.0}, {"fill": 0.0}, {"fill": 1.1},
+        {"max_shards": 0}, {"max_shards": 257}, {"max_step": 1}, {"min_wait_seconds": 1.0},
+        {"min_wait_seconds": -1.0}, {"max_utilization": 0.0}, {"max_utilization": 1.1},
     ],
 )  # fmt: skip
 def test_settings_that_could_not_work_are_refused(wrong: dict[str, float]) -> None:

@@ -56,6 +56,6 @@ def test_a_key_range_counts_before_capacity_since_only_there_growth_helps() -> N
 
 def test_what_was_found_for_some_explains_the_rest() -> None:
     pressure = ThrottleSummary.of([throttled(shard=0), throttled(shard=5, units=2)])
-    pressure.explain_rest((TABLE_KEY_RANGE,))
+    pressure.explain_remaining((TABLE_KEY_RANGE,))
     assert pressure.table == {0: 1, 5: 2}
     assert pressure.unexplained == []

@@ -45,7 +45,7 @@ def test_a_daily_peak_is_kept_and_costs_no_changes() -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_short_window_follows_the_day_in_four_changes(seed: int) -> None:
-    follow = ShrinkSettings(window=3 * HOUR, cooldown=3 * HOUR)
+    follow = ShrinkSettings(window_seconds=3 * HOUR, cooldown_seconds=3 * HOUR)
     replay = Replay(daily(100, 9_500), follow, shards=64, seed=seed, every=2 * HOUR).run(3)
     assert replay.short.total() == 0
     later = range(1, 3)
@@ -70,7 +70,7 @@ def test_a_daily_job_that_comes_late_finds_its_shards() -> None:
 
 
 def test_the_same_job_would_be_short_if_less_than_a_day_were_remembered() -> None:
-    forgetful = ShrinkSettings(window=20 * HOUR)
+    forgetful = ShrinkSettings(window_seconds=20 * HOUR)
     replay = Replay(_with_job_at(2, late=1_500), forgetful).run(4)
     assert sum(replay.short[day] for day in range(1, 4)) > 0
 

@@ -12,6 +12,7 @@ from spillway.dynamodb.port import ThrottlingReason
 from spillway.limiters import IntervalLimiter
 from spillway.memo import Memo
 from spillway.scaling.evidence import ThrottledRates
+from spillway.scaling.policy import ScalingDecision
 from spillway.scaling.updates import Reporter, ScalingEvent, ScalingKind
 from spillway.settings import Growth
 from tests.scaling.world import World, events_table, pressure_on
@@ -34,7 +35,7 @@ def _stopped(series: str) -> ScalingEvent:
 
 @pytest.mark.parametrize("series", [1, 100])
 def test_an_exhausted_table_is_reported_once_a_minute(series: int) -> None:
-    world = World(events_table(maximum_write=100.0, warm_write=40_000.0))
+    world = World(events_table(max_write=100.0, warm_write=40_000.0))
     store = world.store()
 
     def write() -> None:
@@ -51,7 +52,7 @@ def test_an_exhausted_table_is_reported_once_a_minute(series: int) -> None:
     world.clock.seconds = begun + 61
     write()
     assert world.kinds == [ScalingKind.CAPACITY_LIMITED] * 2
-    assert world.told[1].unreported > 10
+    assert world.reported[1].unreported > 10
 
 
 def test_each_limit_is_reported_of_its_own() -> None:
@@ -107,15 +108,18 @@ def _memories(owner: object) -> Iterator[Any]:
 
 def test_what_is_remembered_of_100_000_series_is_bounded() -> None:
     world = World(events_table(provisioned_write=100.0))
-    grower = world.grower(Settings(growth=Growth(sure_after=0)))
+    grower = world.grower(Settings(growth=Growth(confirm_seconds=0)))
     layout = world.layout
+    observation = pressure_on().observation(layout, None, world.clock.now())
     for number in range(MANY):
         series = f"s-{number}"
-        grower.relieve(series, pressure_on(), world.clock.seconds)
-        grower.report_capacity(series, pressure_on())
-        grower._followed.may_pass(series)  # noqa: SLF001
+        grower.grow_on_throttle(series, pressure_on(), world.clock.seconds)
+        grower.report_capacity_limit(series, pressure_on())
+        grower._refreshes.may_pass(series)  # noqa: SLF001
         grower._hot.put(series, 0.0)  # noqa: SLF001
-        grower._is_sure(replace(layout, series=series))  # noqa: SLF001
+        grower._confirm_stop(  # noqa: SLF001
+            replace(layout, series=series), observation, ScalingDecision()
+        )
         grower._reporter.report(_stopped(series))  # noqa: SLF001
     sizes = [len(each) for each in _memories(grower)]
     assert max(sizes) == MAX_REMEMBERED
@@ -124,5 +128,5 @@ def test_what_is_remembered_of_100_000_series_is_bounded() -> None:
 
 def test_the_probes_of_many_series_are_remembered_within_the_same_bound() -> None:
     world = World()
-    relief = world.store()._writer._relief  # noqa: SLF001
-    assert [type(each) for each in _memories(relief)] == [IntervalLimiter]
+    resharder = world.store()._writer._throttle_handler  # noqa: SLF001
+    assert [type(each) for each in _memories(resharder)] == [IntervalLimiter]

@@ -96,13 +96,17 @@ def test_growth_is_kept_for_a_whole_window_and_steps_down_rest_between(
     assert _decide(layout, _steady(100)).shards == fewer
 
 
-@pytest.mark.parametrize(("max_below", "fewer"), [(1, None), (2, 32), (4, 16), (16, 16)])
+@pytest.mark.parametrize(
+    ("max_factor_below_peak", "fewer"), [(1, None), (2, 32), (4, 16), (16, 16)]
+)
 def test_a_short_window_goes_down_to_a_part_of_what_the_peak_needs(
-    max_below: int, fewer: int | None
+    max_factor_below_peak: int, fewer: int | None
 ) -> None:
     peak = UsageWindow(NOW - 20 * HOUR, UsageSample(100_000, 100_000, 100_000))
     windows = [peak, *_steady(100, hours=10)]
-    decision = _decide(_layout(64), windows, window=3.0 * HOUR, max_below=max_below)
+    decision = _decide(
+        _layout(64), windows, window=3.0 * HOUR, max_factor_below_peak=max_factor_below_peak
+    )
     assert decision.shards == fewer
 
 
@@ -114,9 +118,9 @@ def test_counts_stay_above_the_min_that_is_set() -> None:
 
 
 def test_what_growth_by_throttling_has_reached_keeps_the_same_headroom() -> None:
-    growth = Growth(fill=None)
+    growth = Growth(max_utilization=None)
     assert _decide(_layout(64), _steady(5_600), growth).shards is None
-    assert _decide(_layout(64), _steady(4_000), Growth(fill=1.0)).shards == 16
+    assert _decide(_layout(64), _steady(4_000), Growth(max_utilization=1.0)).shards == 16
 
 
 powers = st.integers(0, 8).map(lambda power: 2**power)
@@ -154,7 +158,7 @@ def test_more_usage_never_keeps_fewer_shards(shards: int, one: float, other: flo
 @pytest.mark.parametrize(
     "wrong",
     [{"max_step": 1}, {"min_shards": 0}, {"min_index_shards": 0}, {"window": 0.0},
-     {"window": 49.0 * HOUR}, {"remembered": 49.0 * HOUR}, {"max_below": 0}],
+     {"window": 49.0 * HOUR}, {"peak_window_seconds": 49.0 * HOUR}, {"max_factor_below_peak": 0}],
 )  # fmt: skip
 def test_settings_that_could_not_work_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"max_step|one shard|window"):

@@ -40,7 +40,7 @@ def test_a_busy_series_takes_20_updates_a_second_at_most(events: int, rate: floa
 def test_a_sample_stands_for_those_not_taken(events: int, rate: float) -> None:
     """The expectation of what is added is what was written, whatever the probability."""
     probability = sampling_probability(events, rate)
-    taken = UsageSample(3 * events, 2 * events, events).taken_with(probability)
+    taken = UsageSample(3 * events, 2 * events, events).extrapolated(probability)
     expected = (3 * events, 2 * events, events)
     added = (taken.table_units, taken.index_units, taken.events)
     assert tuple(each * probability for each in added) == pytest.approx(expected)
@@ -54,7 +54,7 @@ def _recorded(sizes: list[int], rate: float, random: Random) -> UsageSample:
     for size in sizes:
         probability = sampling_probability(size, rate)
         if random.random() < probability:
-            taken = UsageSample(4 * size, size, size).taken_with(probability)
+            taken = UsageSample(4 * size, size, size).extrapolated(probability)
             total = UsageSample(
                 total.table_units + taken.table_units,
                 total.index_units + taken.index_units,

@@ -13,7 +13,7 @@ bounds = st.tuples(st.floats(0, 100), st.floats(0, 100)).map(sorted)
 
 @given(below_one, bounds, st.floats(0, 50))
 def test_waits_lie_within_their_bounds(random: float, given: list[float], shape: float) -> None:
-    growth = Growth(wait_least=given[0], wait_most=given[1], wait_shape=shape)
+    growth = Growth(min_wait_seconds=given[0], max_wait_seconds=given[1], wait_shape=shape)
     assert given[0] <= growth.wait(random) <= given[1] * (1 + 1e-12)
 
 

@@ -78,7 +78,7 @@ class World:
         self.heat = Heat(parameters, seed=seed)
         self.heat.create_table(settings or events_table(), self.clock.now())
         self.kept = AtomicTables()
-        self.told: list[ScalingEvent] = []
+        self.reported: list[ScalingEvent] = []
         self.calls: Counter[str] = Counter()
         self.before: Callable[[str, Mapping[str, Any]], None] = lambda *_: None
         self.names_reasons = True
@@ -115,7 +115,7 @@ class World:
             layouts=LAYOUTS,
             settings=settings,
             runtime=self.runtime(),
-            observe=self.told.append,
+            observe=self.reported.append,
             **{"usage": USAGE, **options},
         )
 
@@ -132,7 +132,7 @@ class World:
             recorder if with_usage else None,
             settings.growth,
             self.runtime(),
-            self.told.append,
+            self.reported.append,
         )
 
     @property
@@ -148,7 +148,7 @@ class World:
     @property
     def kinds(self) -> list[ScalingKind]:
         """What was reported, in order."""
-        return [each.kind for each in self.told]
+        return [each.kind for each in self.reported]
 
     def events(
         self,
@@ -203,7 +203,7 @@ def pressure_on(
 ) -> ThrottleSummary:
     """Return a pressure of writes, by default of one that a key range of the table throttled.
 
-    By default so many events throttled for the first time that the series is surely hot.
+    By default so many events throttled for the first time that the series is lower_bound hot.
     """
     pressure = ThrottleSummary.of(writes or (throttled(TABLE_KEY_RANGE),))
     return replace(pressure, epoch_id=epoch_id, new_units=new_units)
