@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
 from spillway.dynamodb.port import (
     Call,
     Item,
@@ -20,7 +22,7 @@ from spillway.runtime import Runtime
 from spillway.scaling.autoscaler import WriterAutoscaler
 from spillway.scaling.evidence import CapacityCheck, ThrottledWrite, ThrottleSummary
 from spillway.scaling.policy import ThrottleKind
-from spillway.writing.preparation import PreparedEvent
+from spillway.writing.attempts import PendingEvent
 
 __all__ = ["ProbeResult", "ThrottleHandler", "attribute_by_concentration", "send_probes"]
 
@@ -32,13 +34,13 @@ _GUESSED: Final = ThrottlingReason("TableWriteKeyRangeThroughputExceeded", "")
 
 @dataclass(slots=True)
 class ProbeResult:
-    """What came of probing.
+    """The outcome of probes.
 
     Attributes:
         stored: items that are stored now.
-        unknown: items that may be, and what went wrong.
-        exhausted: every probe was answered, and none of the answers named a reason.
-        without_reason: a PutItem was throttled all the same, so the endpoint gives no reasons.
+        unknown: items that may be stored, each with its error.
+        exhausted: every probe was answered, and no answer named a reason.
+        without_reason: a PutItem was throttled without a reason, so the endpoint gives none.
     """
 
     stored: list[Item] = field(default_factory=list)
@@ -48,12 +50,12 @@ class ProbeResult:
 
 
 def send_probes(call: Call, table: str, pressure: ThrottleSummary) -> ProbeResult:
-    """Explain the unexplained writes of a pressure by the first reason that a probe is given, if one is.
+    """Explain the unexplained writes of a pressure by the first reason that a probe's answer names.
 
     Sends at most three PutItems, to the partition keys that throttled most.
     """
     probed = ProbeResult()
-    for write in _chosen(pressure.unexplained):
+    for write in _choose_probes(pressure.unexplained):
         try:
             call("PutItem", {"TableName": table, "Item": write.item})
         except ThrottledError as error:
@@ -74,13 +76,13 @@ def send_probes(call: Call, table: str, pressure: ThrottleSummary) -> ProbeResul
 
 
 def attribute_by_concentration(pressure: ThrottleSummary) -> None:
-    """Take a partition key that throttled far above the others for the cause of what is unexplained, if there is one."""
+    """Blame unexplained throttling on a hot key range if one partition key throttled far above the others."""
     if _one_stands_out(pressure.unexplained):
         pressure.explain_rest((_GUESSED,))
 
 
-def _chosen(writes: Sequence[ThrottledWrite]) -> list[ThrottledWrite]:
-    """Return a write to each of the partition keys that throttled most; of a single one, several writes."""
+def _choose_probes(writes: Sequence[ThrottledWrite]) -> list[ThrottledWrite]:
+    """Return a write to each of the partition keys that throttled most; several if there is one key."""
     by_key: dict[str, list[ThrottledWrite]] = {}
     for write in writes:
         by_key.setdefault(write.partition, []).append(write)
@@ -95,11 +97,11 @@ def _one_stands_out(writes: Sequence[ThrottledWrite]) -> bool:
     return len(counts) > 1 and max(counts.values()) > _FAR_ABOVE * len(writes) / len(counts)
 
 
-_PROBE_EVERY: Final = 0.2  # seconds, a series and process
+_PROBE_INTERVAL_SECONDS: Final = 0.2  # between probes of a series, in one process
 
 
 class ThrottleHandler:
-    """What a writer does about the events that an attempt left throttled.
+    """Acts on the events that an attempt found throttled.
 
     `capacity` tells key ranges from capacity where the endpoint names no reasons at all.
     """
@@ -108,55 +110,68 @@ class ThrottleHandler:
         self,
         call: Call,
         table: str,
-        grower: WriterAutoscaler,
+        autoscaler: WriterAutoscaler,
         runtime: Runtime,
         capacity: CapacityCheck | None = None,
     ) -> None:
         self._call = call
         self._table = table
-        self._grower = grower
+        self._autoscaler = autoscaler
         self._runtime = runtime
         self._capacity = capacity
-        self._probes = IntervalLimiter(_PROBE_EVERY, runtime.monotonic)
+        self._probes = IntervalLimiter(_PROBE_INTERVAL_SECONDS, runtime.monotonic)
 
-    def relieve(self, left: Sequence[PreparedEvent], deadline: float) -> list[PreparedEvent]:
-        """Relieve every series that throttles, all at the same time; return the events that are still to be written.
+    def relieve(self, pending: Sequence[PendingEvent], deadline: float) -> list[PendingEvent]:
+        """Relieve every series that throttles, in parallel; return the events that are pending now.
 
-        Sends nothing after `deadline`.
+        Probes may store events, which are left out then. Sends nothing after `deadline`.
         """
-        by_series: dict[str, list[PreparedEvent]] = {}
-        for event in left:
-            if isinstance(event.failure, ThrottledError) and event.sent is not None:
-                by_series.setdefault(event.series, []).append(event)
+        by_series: dict[str, list[PendingEvent]] = {}
+        for each in pending:
+            if isinstance(each.failure, ThrottledError) and each.sent is not None:
+                by_series.setdefault(each.event.series, []).append(each)
         if not by_series:
-            return list(left)
-        # What throttles most goes first: a process asks for the fleet's rate a few times a second only.
+            return list(pending)
+        # The most throttled goes first: a process asks for the fleet's rate a few times a second.
         ranked = sorted(by_series.items(), key=lambda each: -len(each[1]))
         tasks = [partial(self._relieve, series, events, deadline) for series, events in ranked]
-        stored = set().union(*self._runtime.parallel(tasks))
-        return [event for event in left if id(event) not in stored]
+        changes: dict[PendingEvent, PendingEvent | None] = {}
+        for changed in self._runtime.parallel(tasks):
+            changes |= changed
+        after = (changes.get(each, each) for each in pending)
+        return [each for each in after if each is not None]
 
-    def _relieve(self, series: str, events: list[PreparedEvent], deadline: float) -> set[int]:
-        """Relieve one series; return the ids of the events that were written by the way."""
-        newest = max(event.epoch_id for event in events)
+    def _relieve(
+        self, series: str, events: list[PendingEvent], deadline: float
+    ) -> dict[PendingEvent, PendingEvent | None]:
+        """Relieve one series; return what events became of others, None for those stored now."""
+        newest = max(each.epoch_id for each in events)
         # Older epochs can't grow: what throttles under these goes to the newest one.
-        throttled = [event for event in events if event.epoch_id == newest]
-        pressure = ThrottleSummary.of(_throttled(event) for event in throttled)
+        throttled = [each for each in events if each.epoch_id == newest]
+        pressure = ThrottleSummary.of(_throttled_write(each) for each in throttled)
         pressure.epoch_id = newest
         probed = self._probe(series, pressure, deadline)
+        changes: dict[PendingEvent, PendingEvent | None] = {}
         if pressure.cause is ThrottleKind.CAPACITY:
-            self._grower.report_capacity(series, pressure)
-        elif self._grower.growth.policy is None:  # the scaler may see to it
-            self._grower.follow(series)
+            self._autoscaler.report_capacity(series, pressure)
+        elif self._autoscaler.growth.policy is None:  # the scaler may see to it
+            self._autoscaler.follow(series)
         elif pressure.cause is ThrottleKind.KEY_RANGE:
-            pressure.new_units = _count_new(throttled)
-            self._grower.relieve(series, pressure, deadline)
-        return _settle(throttled, probed)
+            first_throttled = [each for each in throttled if not each.has_throttled]
+            changes |= {each: replace(each, has_throttled=True) for each in first_throttled}
+            pressure.new_units = sum(each.event.write_units for each in first_throttled)
+            self._autoscaler.relieve(series, pressure, deadline)
+        by_item = {id(each.sent): each for each in throttled}
+        for item, error in probed.unknown:
+            each = by_item[id(item)]
+            changes[each] = (changes.get(each) or each).leave_in_doubt(item, error)
+        return changes | {by_item[id(item)]: None for item in probed.stored}
 
     def _probe(self, series: str, pressure: ThrottleSummary, deadline: float) -> ProbeResult:
         """Probe for a cause where DynamoDB named none, now and then."""
-        known = not pressure.unexplained or pressure.cause is not ThrottleKind.UNKNOWN
-        if known or self._grower.growth.policy is None or not self._probes.may_pass(series):
+        is_known = not pressure.unexplained or pressure.cause is not ThrottleKind.UNKNOWN
+        may_grow = self._autoscaler.growth.policy is not None
+        if is_known or not may_grow or not self._probes.may_pass(series):
             return ProbeResult()
         probed = send_probes(call_until(deadline, self._call, self._runtime), self._table, pressure)
         if probed.exhausted and probed.without_reason and self._capacity is not None:
@@ -166,23 +181,8 @@ class ThrottleHandler:
         return probed
 
 
-def _settle(events: Sequence[PreparedEvent], probed: ProbeResult) -> set[int]:
-    """Note on the events what became of their probes; return the ids of those that are stored."""
-    by_item = {id(event.sent): event for event in events}
-    for item, error in probed.unknown:
-        by_item[id(item)].leave_unsettled(item, error)
-    return {id(by_item[id(item)]) for item in probed.stored}
-
-
-def _count_new(events: Sequence[PreparedEvent]) -> int:
-    """Return the units of events that throttle for the first time, and note on these that they have."""
-    units = sum(event.write_units for event in events if not event.throttled)
-    for event in events:
-        event.throttled = True
-    return units
-
-
-def _throttled(event: PreparedEvent) -> ThrottledWrite:
-    assert event.sent is not None  # noqa: S101  only sent events throttle
-    assert isinstance(event.failure, ThrottledError)  # noqa: S101
-    return ThrottledWrite(event.sent, event.write_units, event.sharding_key, event.failure)
+def _throttled_write(pending: PendingEvent) -> ThrottledWrite:
+    assert pending.sent is not None  # noqa: S101  only sent events throttle
+    assert isinstance(pending.failure, ThrottledError)  # noqa: S101
+    event = pending.event
+    return ThrottledWrite(pending.sent, event.write_units, event.sharding_key, pending.failure)

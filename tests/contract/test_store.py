@@ -135,12 +135,12 @@ def test_payloads_come_back_exactly(tables: Tables) -> None:
 
 def _largest(series: str) -> Event:
     """Return the event with the largest payload that the library takes."""
-    admission = EventValidator(Settings(retention=90 * DAY), NOON.timestamp())
+    validator = EventValidator(Settings(retention=90 * DAY), NOON.timestamp())
     low, high = MAX_ITEM_BYTES - 4_000, MAX_ITEM_BYTES
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            admission.prepare(0, _of_size(series, middle), "1")
+            validator.prepare(_of_size(series, middle), "1")
             low = middle
         except InvalidInputError:
             high = middle
