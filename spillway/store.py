@@ -27,6 +27,7 @@ from spillway.scanning.reader import Reader
 from spillway.scanning.series_stats import SeriesStatsCache
 from spillway.scanning.sources import ReadSources
 from spillway.settings import Settings
+from spillway.writing.conflicts import OnConflict
 from spillway.writing.results import WriteResult
 from spillway.writing.writer import Writer
 
@@ -122,7 +123,13 @@ class EventStore:
         """How often `cache` failed, so that DynamoDB answered."""
         return 0 if self._fallback is None else self._fallback.failures
 
-    def write(self, events: Iterable[Event], *, timeout: float | None = None) -> WriteResult:
+    def write(
+        self,
+        events: Iterable[Event],
+        *,
+        timeout: float | None = None,
+        on_conflict: str = "replace",
+    ) -> WriteResult:
         """Write events and return one outcome each. Only accepted events are durably stored.
 
         An invalid event does not fail the others. The same identity twice is one event, if the
@@ -136,10 +143,29 @@ class EventStore:
         Costs one BatchWriteItem for each 25 events, for each 1 KB of an event 1 WCU and as much
         again for its index entry, and one consistent GetItem (0.5 to 1 RCU) a series and
         `layout_ttl`.
+
+        An identity that is already stored with another payload is replaced without notice. With
+        `on_conflict="reject"` it is rejected with the code `conflict`; an equal payload is
+        accepted. Every event that was accepted before the write began is found, whatever the layout
+        was. Of concurrent writes of one identity only one is accepted, with two exceptions: the
+        layout changes meanwhile, or the mode is random. Then each may be accepted in a shard of its
+        own, and reads return one of them. Writes with `replace` still replace.
+
+        `reject` costs one PutItem an event instead of a batch, at 1 WCU for each 1 KB and as much
+        for the index; a refused one costs the table's part too. Each attempt reads the layout of
+        every series strongly. Where several epochs cover an event, or in random mode, the shards
+        that may hold it are looked up first, by one consistent GetItem each.
+
+        Raises:
+            InvalidInputError: `on_conflict` is neither `replace` nor `reject`.
         """
-        return self._writer.write(
-            events, self._settings.write_timeout if timeout is None else timeout
-        )
+        try:
+            mode = OnConflict(on_conflict)
+        except ValueError as error:
+            reason = f"must be one of {', '.join(OnConflict)}"
+            raise InvalidInputError("invalid_write", "on_conflict", reason) from error
+        seconds = self._settings.write_timeout if timeout is None else timeout
+        return self._writer.write(events, seconds, mode)
 
     def read(  # noqa: PLR0913  the parameters of a query
         self,

@@ -67,14 +67,15 @@ class AddressedEvent(Struct, frozen=True, eq=False):
         item: the item that holds it, partition keys included.
         epoch_id: the epoch that it is addressed under.
         shard: the shard of the table.
-        other_keys: other partition keys that may hold a copy, where copies are looked up.
+        candidate_keys: all partition keys that may hold a copy, those of the newest epoch first.
+            Empty where copies are not looked up, or where `item` has the only one.
     """
 
     pending: PendingEvent
     item: Item
     epoch_id: int
     shard: int | None
-    other_keys: tuple[str, ...] = ()
+    candidate_keys: tuple[str, ...] = ()
 
     def fail(self, error: StorageError) -> PendingEvent:
         """Return the event after an attempt that is not known to have stored it."""

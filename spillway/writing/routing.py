@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
+from spillway import keys
 from spillway.dynamodb.port import StorageError, ThrottledError, UnreachableError
 from spillway.dynamodb.retries import DeadlinePassedError
-from spillway.layouts.model import Epoch, Snapshot
+from spillway.layouts.model import Epoch, Layout, Snapshot
 from spillway.layouts.source import LayoutSource
 from spillway.runtime import Runtime
 from spillway.settings import Settings
@@ -29,21 +32,28 @@ class EventRouter:
         self._runtime = runtime
 
     def address(
-        self, pending: Sequence[PendingEvent], deadline: float
+        self, pending: Sequence[PendingEvent], deadline: float, *, with_candidates: bool = False
     ) -> tuple[list[AddressedEvent], list[PendingEvent]]:
         """Return the events with their keys, and those without a layout with the failure.
 
+        `with_candidates` also sets `AddressedEvent.candidate_keys`. It reads each layout strongly,
+        since an event may have been accepted under a newer layout than the cached one.
         Loads no layout after `deadline`.
         """
+        load = self._layouts.reload if with_candidates else self._layouts.to_write
         by_series: dict[str, list[PendingEvent]] = {}
         for each in pending:
             by_series.setdefault(each.event.series, []).append(each)
         addressed: list[AddressedEvent] = []
         failed: list[PendingEvent] = []
-        snapshots = self._for_each(by_series, self._layouts.to_write, deadline)
+        snapshots = self._for_each(by_series, load, deadline)
         for snapshot, events in zip(snapshots, by_series.values(), strict=True):
             if isinstance(snapshot, Snapshot):
-                failed += self._address_series(snapshot, events, addressed, deadline)
+                placed, unplaced = self._address_series(
+                    snapshot, events, deadline, with_candidates=with_candidates
+                )
+                addressed += placed
+                failed += unplaced
             else:
                 failed += [each.fail_unsent(snapshot) for each in events]
         return addressed, failed
@@ -82,23 +92,37 @@ class EventRouter:
         self,
         snapshot: Snapshot,
         events: list[PendingEvent],
-        addressed: list[AddressedEvent],
         deadline: float,
-    ) -> list[PendingEvent]:
-        """Add the events of one series to `addressed`; return those that no layout covers.
+        *,
+        with_candidates: bool,
+    ) -> tuple[list[AddressedEvent], list[PendingEvent]]:
+        """Address the events of one series; return them, and those that no layout covers.
 
         Loads the layout once for events that the snapshot may not be used for.
         """
+        addressed: list[AddressedEvent] = []
         uncovered = self._place(snapshot, events, addressed)
-        if not uncovered:
-            return []
+        if uncovered:
+            snapshot, uncovered = self._place_uncovered(snapshot, uncovered, addressed, deadline)
+        if with_candidates:
+            addressed = [_with_candidates(each, snapshot.layout) for each in addressed]
+        return addressed, uncovered
+
+    def _place_uncovered(
+        self,
+        snapshot: Snapshot,
+        uncovered: list[PendingEvent],
+        addressed: list[AddressedEvent],
+        deadline: float,
+    ) -> tuple[Snapshot, list[PendingEvent]]:
+        """Add events to `addressed` by a layout loaded for them; return it, and those that failed."""
         load = partial(self._load_to_cover, [each.event.time for each in uncovered])
         reloaded = self._for_each([uncovered[0].event.series], load, deadline)[0]
         if not isinstance(reloaded, Snapshot):
-            return [each.fail_unsent(reloaded) for each in uncovered]
+            return snapshot, [each.fail_unsent(reloaded) for each in uncovered]
         error = UnreachableError("LayoutStale", "no layout covers the event yet")
         unplaced = self._place(reloaded, uncovered, addressed)
-        return [each.fail_unsent(error) for each in unplaced]
+        return reloaded, [each.fail_unsent(error) for each in unplaced]
 
     def _load_to_cover(self, times: Sequence[str], series: str) -> Snapshot:
         """Load the layout, and extend the epoch in force over a gap in it."""
@@ -153,3 +177,13 @@ class EventRouter:
                 return error
 
         return self._runtime.parallel([partial(attempt, one) for one in series])
+
+
+def _with_candidates(addressed: AddressedEvent, layout: Layout) -> AddressedEvent:
+    """Return an addressed event with its candidate keys, if there are others than its own."""
+    event = addressed.pending.event
+    shards = layout.candidates(event.time, event.routing)
+    candidates = tuple(keys.partition_key(event.series, shard) for shard in shards)
+    if candidates == (addressed.item[keys.PARTITION_KEY]["S"],):
+        return addressed
+    return replace(addressed, candidate_keys=candidates)

@@ -1,7 +1,7 @@
 """Handle throttled writes: find the cause, grow the layout where that helps, report where it does not."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -23,6 +23,7 @@ from spillway.scaling.autoscaler import WriterAutoscaler
 from spillway.scaling.evidence import CapacityCheck, ThrottledWrite, ThrottleSummary
 from spillway.scaling.policy import ThrottleKind
 from spillway.writing.attempts import PendingEvent
+from spillway.writing.conflicts import OnConflict
 
 __all__ = ["ProbeResult", "ThrottleHandler", "attribute_by_concentration", "send_probes"]
 
@@ -100,6 +101,9 @@ def _one_stands_out(writes: Sequence[ThrottledWrite]) -> bool:
 _PROBE_INTERVAL_SECONDS: Final = 0.2  # between probes of a series, in one process
 
 
+_Probe = Callable[[str, ThrottleSummary, float], ProbeResult]
+
+
 class ThrottleHandler:
     """Acts on the events that an attempt found throttled.
 
@@ -121,11 +125,17 @@ class ThrottleHandler:
         self._capacity = capacity
         self._probes = IntervalLimiter(_PROBE_INTERVAL_SECONDS, runtime.monotonic)
 
-    def relieve(self, pending: Sequence[PendingEvent], deadline: float) -> list[PendingEvent]:
+    def relieve(
+        self,
+        pending: Sequence[PendingEvent],
+        deadline: float,
+        on_conflict: OnConflict = OnConflict.REPLACE,
+    ) -> list[PendingEvent]:
         """Relieve every series that throttles, in parallel; return the events that are pending now.
 
         Probes may store events, which are left out then. Sends nothing after `deadline`.
         """
+        probe = self._probe if on_conflict is OnConflict.REPLACE else self._infer
         by_series: dict[str, list[PendingEvent]] = {}
         for each in pending:
             if isinstance(each.failure, ThrottledError) and each.sent is not None:
@@ -134,7 +144,9 @@ class ThrottleHandler:
             return list(pending)
         # The most throttled goes first: a process asks for the fleet's rate a few times a second.
         ranked = sorted(by_series.items(), key=lambda each: -len(each[1]))
-        tasks = [partial(self._relieve, series, events, deadline) for series, events in ranked]
+        tasks = [
+            partial(self._relieve, series, events, deadline, probe) for series, events in ranked
+        ]
         changes: dict[PendingEvent, PendingEvent | None] = {}
         for changed in self._runtime.parallel(tasks):
             changes |= changed
@@ -142,7 +154,7 @@ class ThrottleHandler:
         return [each for each in after if each is not None]
 
     def _relieve(
-        self, series: str, events: list[PendingEvent], deadline: float
+        self, series: str, events: list[PendingEvent], deadline: float, probe: _Probe
     ) -> dict[PendingEvent, PendingEvent | None]:
         """Relieve one series; return what events became of others, None for those stored now."""
         newest = max(each.epoch_id for each in events)
@@ -150,7 +162,7 @@ class ThrottleHandler:
         throttled = [each for each in events if each.epoch_id == newest]
         pressure = ThrottleSummary.of(_throttled_write(each) for each in throttled)
         pressure.epoch_id = newest
-        probed = self._probe(series, pressure, deadline)
+        probed = probe(series, pressure, deadline)
         changes: dict[PendingEvent, PendingEvent | None] = {}
         if pressure.cause is ThrottleKind.CAPACITY:
             self._autoscaler.report_capacity(series, pressure)
@@ -174,11 +186,22 @@ class ThrottleHandler:
         if is_known or not may_grow or not self._probes.may_pass(series):
             return ProbeResult()
         probed = send_probes(call_until(deadline, self._call, self._runtime), self._table, pressure)
-        if probed.exhausted and probed.without_reason and self._capacity is not None:
-            pressure.explain_rest(self._capacity.reasons())
-        elif probed.exhausted:
-            attribute_by_concentration(pressure)
+        if probed.exhausted:
+            self._explain(pressure, without_reason=probed.without_reason)
         return probed
+
+    def _infer(self, _series: str, pressure: ThrottleSummary, _deadline: float) -> ProbeResult:
+        """Find a cause without probes: each write was a PutItem, whose answer named any reason."""
+        if pressure.unexplained and pressure.cause is ThrottleKind.UNKNOWN:
+            self._explain(pressure, without_reason=True)
+        return ProbeResult()
+
+    def _explain(self, pressure: ThrottleSummary, *, without_reason: bool) -> None:
+        """Explain writes of which no answer named a reason."""
+        if without_reason and self._capacity is not None:
+            pressure.explain_rest(self._capacity.reasons())
+        else:
+            attribute_by_concentration(pressure)
 
 
 def _throttled_write(pending: PendingEvent) -> ThrottledWrite:

@@ -16,8 +16,9 @@ from spillway.scaling.autoscaler import WriterAutoscaler
 from spillway.scaling.evidence import CapacityCheck
 from spillway.scaling.usage import UsageSample
 from spillway.settings import Settings
-from spillway.writing.attempts import AddressedEvent, PendingEvent
+from spillway.writing.attempts import AddressedEvent, Outcome, PendingEvent
 from spillway.writing.batches import BATCH_SIZE, send_batch
+from spillway.writing.conflicts import OnConflict, put_if_absent
 from spillway.writing.preparation import EventValidator, PreparedEvent, canonical
 from spillway.writing.results import Rejected, WriteResult, reject_input, reject_storage
 from spillway.writing.routing import EventRouter
@@ -79,7 +80,12 @@ class Writer:
         self._settings = settings
         self._runtime = runtime
 
-    def write(self, events: Iterable[Event], timeout: float) -> WriteResult:
+    def write(
+        self,
+        events: Iterable[Event],
+        timeout: float,
+        on_conflict: OnConflict = OnConflict.REPLACE,
+    ) -> WriteResult:
         """Write events, retry what fails for `timeout` seconds, return one outcome each.
 
         Events that were not sent by then are rejected as `deadline`.
@@ -89,11 +95,11 @@ class Writer:
         background_tasks = self._sampler.tasks([each.event for each in pending])
         attempt = 0
         while pending:
-            pending, final = _split(self._attempt(pending, deadline, background_tasks))
+            pending, final = _split(self._attempt(pending, deadline, background_tasks, on_conflict))
             rejected += _reject(final)
             background_tasks = []
             attempt += 1
-            pending = self._throttling.relieve(pending, deadline)
+            pending = self._throttling.relieve(pending, deadline, on_conflict)
             delay = full_jitter(attempt, self._runtime.random)
             if pending and self._runtime.monotonic() + delay >= deadline:
                 rejected += _reject(pending)
@@ -136,27 +142,36 @@ class Writer:
         pending: Sequence[PendingEvent],
         deadline: float,
         background_tasks: Sequence[BackgroundTask],
+        on_conflict: OnConflict,
     ) -> list[PendingEvent]:
         """Try to write all pending events once, in parallel; return those not known to be stored."""
-        addressed, failed = self._router.address(pending, deadline)
+        reject = on_conflict is OnConflict.REJECT
+        addressed, failed = self._router.address(pending, deadline, with_candidates=reject)
         call = call_until(deadline, self._call, self._runtime)
+        send: Callable[[Sequence[AddressedEvent]], list[Outcome]]
+        if reject:
+            size, send = 1, partial(put_if_absent, call, self._table, now=self._runtime.now)
+        else:
+            size, send = BATCH_SIZE, partial(send_batch, call, self._table)
         tasks: list[Callable[[], list[PendingEvent] | None]] = [
-            partial(self._send, call, addressed[start : start + BATCH_SIZE])
-            for start in range(0, len(addressed), BATCH_SIZE)
+            partial(_send, send, addressed[start : start + size])
+            for start in range(0, len(addressed), size)
         ]
         tasks += background_tasks
         for failed_of_batch in self._runtime.parallel(tasks):
             failed += failed_of_batch or ()
         return failed
 
-    def _send(self, call: Call, batch: Sequence[AddressedEvent]) -> list[PendingEvent]:
-        """Write a batch; return those events that are not known to be stored."""
-        outcomes = send_batch(call, self._table, batch)
-        return [
-            addressed.fail(error)
-            for addressed, error in zip(batch, outcomes, strict=True)
-            if error is not None
-        ]
+
+def _send(
+    send: Callable[[Sequence[AddressedEvent]], list[Outcome]], batch: Sequence[AddressedEvent]
+) -> list[PendingEvent]:
+    """Write a batch; return those events that are not known to be stored."""
+    return [
+        addressed.fail(error)
+        for addressed, error in zip(batch, send(batch), strict=True)
+        if error is not None
+    ]
 
 
 def _merge(earlier: PendingEvent, prepared: PreparedEvent, index: int) -> PendingEvent:

@@ -23,6 +23,7 @@ from spillway.timestamps import format_epoch
 from spillway.writing import batches, routing
 from spillway.writing.attempts import PendingEvent
 from spillway.writing.preparation import PreparedEvent
+from spillway.writing.conflicts import OnConflict
 from spillway.writing.routing import EventRouter
 from spillway.writing.writer import BackgroundTask, Writer
 
@@ -188,10 +189,15 @@ def written_before_lowered(patch: Patch) -> None:
                 late.setdefault(self, {})[each] = structs.replace(each, in_doubt=item)
 
     def attempt(
-        self: Writer, pending: list[PendingEvent], deadline: float, tasks: list[BackgroundTask]
+        self: Writer,
+        pending: list[PendingEvent],
+        deadline: float,
+        tasks: list[BackgroundTask],
+        on_conflict: OnConflict,
     ) -> list[PendingEvent]:
         early = late.pop(self._router, {})
-        left = original_attempt(self, [early.get(each, each) for each in pending], deadline, tasks)
+        moved = [early.get(each, each) for each in pending]
+        left = original_attempt(self, moved, deadline, tasks, on_conflict)
         original_widen(self._router, list(early), deadline)
         return left
 
