@@ -66,8 +66,7 @@ class EventStore:
 
     Example:
         >>> store = EventStore(boto3.client("dynamodb"), table="events", layouts="layouts")
-        >>> event = Event(series="ORD", time=datetime.now(UTC), payload={"delay": 33})
-        >>> store.write([event]).accepted
+        >>> store.write([Event(series="ORD", time=now, payload={"delay": 33})]).accepted
         1
     """
 
@@ -92,7 +91,7 @@ class EventStore:
             self._fallback = Fallback(cache, call, Breaker(runtime.monotonic))
             ttl = self._settings.layout_ttl
             stale = StaleLayouts(self._fallback, layouts, ttl, runtime.now)
-        self._layouts = LayoutSource(call, layouts, self._settings, runtime, lagging=stale)
+        self._layouts = LayoutSource(call, layouts, self._settings, runtime, stale_layouts=stale)
         recorder = None
         if usage is not None:
             units = self._settings.growth.partition_wcu

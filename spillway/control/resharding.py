@@ -109,7 +109,7 @@ class Resharder:
         if decision.stop is GrowthStopReason.TOO_FEW_PARTITIONS:
             done = self.raiser.warm(target, side.demand, layout.series, evidence)
             if done is not None:
-                self.layouts.remark(layout.series, ChangeReason(done, evidence))
+                self.layouts.record_remark(layout.series, ChangeReason(done, evidence))
         if not is_stopped(layout, self.growth.stop_for, self.now()):
             self.enactor.stop(layout, decision, evidence)
 

@@ -102,7 +102,7 @@ class Scaler:
     def _relieve_series(
         self, series: str, throttles: ShardThrottles, since: float, now: float
     ) -> None:
-        snapshot = self.layouts.find(series)
+        snapshot = self.layouts.read_snapshot(series)
         if snapshot is None:
             return
         layout = snapshot.layout
@@ -119,7 +119,7 @@ class Scaler:
         )
 
     def _relieve_suspect(self, suspect: IndexCandidate) -> None:
-        snapshot = self.layouts.find(suspect.layout.series)
+        snapshot = self.layouts.read_snapshot(suspect.layout.series)
         if snapshot is not None and snapshot.layout.version == suspect.layout.version:
             self.relief.of_index(snapshot, suspect.throttles, suspect.demand)
 

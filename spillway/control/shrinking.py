@@ -162,7 +162,7 @@ class ShrinkSweep:
         decision, evidence = self._decide(seen)
         if not decision.grows:
             return
-        snapshot = self.layouts.find(seen.series)
+        snapshot = self.layouts.read_snapshot(seen.series)
         if snapshot is None or snapshot.layout.version != seen.version:
             return  # it changed meanwhile: the next round sees that
         reason = ChangeReason("idle", evidence)

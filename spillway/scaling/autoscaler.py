@@ -120,7 +120,7 @@ class WriterAutoscaler:
             self._alone(series, lambda: self.layouts.reload(series))
 
     def _relieve(self, series: str, pressure: ThrottleSummary, own: float, deadline: float) -> None:
-        seen = self.layouts.known(series)
+        seen = self.layouts.cached_layout(series)
         if seen is None or pressure.epoch_id not in {None, seen.current.id}:
             return  # another layout is in force than the one that throttled
         if not self._wait(seen, deadline):
@@ -183,7 +183,7 @@ class WriterAutoscaler:
 
     def prepare_for(self, series: str, demand: WriteDemand) -> None:
         """Grow a series whose demand comes near what its layout carries, before anything throttles."""
-        seen = self.layouts.known(series)
+        seen = self.layouts.cached_layout(series)
         if seen is None or self._is_limited(series) or not self._ahead(seen, demand).grows:
             return
         self._alone(series, lambda: self._prepare_for(series, demand))

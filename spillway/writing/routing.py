@@ -40,7 +40,7 @@ class EventRouter:
         since an event may have been accepted under a newer layout than the cached one.
         Loads no layout after `deadline`.
         """
-        load = self._layouts.reload if with_candidates else self._layouts.to_write
+        load = self._layouts.reload if with_candidates else self._layouts.load_for_write
         by_series: dict[str, list[PendingEvent]] = {}
         for each in pending:
             by_series.setdefault(each.event.series, []).append(each)
@@ -72,12 +72,12 @@ class EventRouter:
         self._for_each(earliest, lambda series: self._widen(series, earliest[series]), deadline)
 
     def _widen(self, series: str, time: str) -> Snapshot:
-        snapshot = self._layouts.to_write(series)
+        snapshot = self._layouts.load_for_write(series)
         current = snapshot.layout.current
         covering = next(snapshot.layout.covering(time), current)
         if covering.fan_out >= current.shards or current.low <= time:
             return snapshot
-        return self._layouts.lower(series, current.id, self._low_mark_for(time))
+        return self._layouts.extend_low(series, current.id, self._low_mark_for(time))
 
     def _low_mark_for(self, time: str) -> str:
         """Return a low mark that also covers the older events that a backfill brings next.
@@ -133,7 +133,7 @@ class EventRouter:
             return snapshot
         earliest = min(uncovered)
         gap_start = max((e.close for e in layout.epochs if e.close < earliest), default=earliest)
-        return self._layouts.lower(series, layout.current.id, gap_start)
+        return self._layouts.extend_low(series, layout.current.id, gap_start)
 
     def _place(
         self, snapshot: Snapshot, events: list[PendingEvent], addressed: list[AddressedEvent]

@@ -22,8 +22,8 @@ from spillway.settings import Settings
 from spillway.timestamps import format_epoch
 from spillway.writing import batches, routing
 from spillway.writing.attempts import PendingEvent
-from spillway.writing.preparation import PreparedEvent
 from spillway.writing.conflicts import OnConflict
+from spillway.writing.preparation import PreparedEvent
 from spillway.writing.routing import EventRouter
 from spillway.writing.writer import BackgroundTask, Writer
 
@@ -62,7 +62,7 @@ def newest_mark_lowered(patch: Patch) -> None:
     """Lower the mark of whatever epoch is in force, then write under the one that was known before."""
 
     def lower(self: LayoutSource, series: str, _: int, time: str) -> Snapshot:
-        known = self.to_write(series)
+        known = self.load_for_write(series)
 
         def change(layout: Layout, now: float) -> Layout:
             return changes.extend_low(layout, layout.current.id, time, now)
@@ -73,7 +73,7 @@ def newest_mark_lowered(patch: Patch) -> None:
         self._cache._snapshots[series] = snapshot
         return snapshot
 
-    patch.setattr(LayoutSource, "lower", lower)
+    patch.setattr(LayoutSource, "extend_low", lower)
 
 
 def monotonic_ttl(patch: Patch) -> None:
@@ -103,9 +103,9 @@ def monotonic_ttl(patch: Patch) -> None:
         settings: Settings,
         runtime: Runtime,
         *,
-        lagging: StaleLayouts | None = None,
+        stale_layouts: StaleLayouts | None = None,
     ) -> None:
-        original(self, call, table, settings, runtime, lagging=lagging)
+        original(self, call, table, settings, runtime, stale_layouts=stale_layouts)
         self._cache = MonotonicCache(settings.layout_ttl, runtime.monotonic)
 
     def epoch_for(self: Snapshot, time: str, _: str) -> Epoch | None:
@@ -119,7 +119,7 @@ def upper_end_recomputed(patch: Patch) -> None:
     """Close an epoch by the horizon of today's settings instead of the one its writers went by."""
 
     def close(layout: Layout, now: float) -> Layout:
-        if layout.is_settled:
+        if layout.has_closed_retired:
             return layout
         closed = (
             replace(epoch, close=format_epoch(now + 40)) if epoch.close == OPEN else epoch
@@ -127,7 +127,7 @@ def upper_end_recomputed(patch: Patch) -> None:
         )
         return replace(layout, epochs=(*closed, layout.current))
 
-    patch.setattr(store, "close_retired", close)
+    patch.setattr(changes, "close_retired", close)
 
 
 def closed_by_whoever_retires(patch: Patch) -> None:
@@ -179,7 +179,7 @@ def written_before_lowered(patch: Patch) -> None:
 
     def widen(self: EventRouter, pending: Sequence[PendingEvent], _deadline: float) -> None:
         for each in pending:
-            known = self._layouts.known(each.event.series)
+            known = self._layouts.cached_layout(each.event.series)
             if known is None or not isinstance(each.failure, ThrottledError):
                 continue
             current = known.current
@@ -207,13 +207,13 @@ def written_before_lowered(patch: Patch) -> None:
 
 def closed_by_any_clock(patch: Patch) -> None:
     """Close what an operator retired by its own clock, which may be wrong."""
-    original = LayoutRepository.settle
+    original = LayoutRepository.close_retired
 
-    def settle(self: LayoutRepository, series: str, *, by_own_clock: bool = False) -> Snapshot:
+    def close(self: LayoutRepository, series: str, *, by_own_clock: bool = False) -> Snapshot:
         del by_own_clock
         return original(self, series, by_own_clock=True)
 
-    patch.setattr(LayoutRepository, "settle", settle)
+    patch.setattr(LayoutRepository, "close_retired", close)
 
 
 def closed_by_the_clock_alone(patch: Patch) -> None:
@@ -225,7 +225,7 @@ def closed_by_the_clock_alone(patch: Patch) -> None:
             original(replace(layout, last_updated=0.0), now), last_updated=layout.last_updated
         )
 
-    patch.setattr(store, "close_retired", close)
+    patch.setattr(changes, "close_retired", close)
 
 
 def gap_not_covered(patch: Patch) -> None:
