@@ -85,13 +85,13 @@ class TableReplicator:
     def sync(self) -> bool:
         """Make every table equal to its declaration. Return whether no stack was changing."""
         with self._lock:
-            is_settled = self._read_templates()
+            has_closed_retired = self._read_templates()
             declared = set(_list_tables(self._declared))
             for name in self._replicated.keys() - declared:
                 self._delete(name)
             for name in declared:
                 self._ensure(name)
-            return is_settled
+            return has_closed_retired
 
     def delete(self, name: str) -> None:
         """Delete a table from the engine."""

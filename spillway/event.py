@@ -5,12 +5,20 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-__all__ = ["MAX_ID_BYTES", "MAX_ITEM_BYTES", "MAX_SERIES_BYTES", "MAX_SHARDING_KEY_BYTES", "Event"]
+__all__ = [
+    "MAX_ID_BYTES",
+    "MAX_ITEM_BYTES",
+    "MAX_SERIES_BYTES",
+    "MAX_SHARDING_KEY_BYTES",
+    "WRITE_UNIT_BYTES",
+    "Event",
+]
 
 MAX_SERIES_BYTES: Final = 1_024
 MAX_ID_BYTES: Final = 128
 MAX_SHARDING_KEY_BYTES: Final = 512
 MAX_ITEM_BYTES: Final = 400 * 1_024  # DynamoDB's limit, attribute names included
+WRITE_UNIT_BYTES: Final = 1_024  # of an item that each started write unit pays for
 
 
 class Event(Struct, frozen=True, kw_only=True):

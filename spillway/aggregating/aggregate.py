@@ -1,8 +1,8 @@
 """One page of an aggregate: a scan, its rows, and the cursor of the next page."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain, islice
 from typing import Final, Protocol
 
@@ -23,7 +23,7 @@ from spillway.scanning.sources import ReadSources
 from spillway.scanning.streams import StoredEvent
 from spillway.timestamps import is_stored_time
 
-__all__ = ["AggregatePage", "AggregateRow", "Aggregating", "EventScan", "ScanFrom", "aggregate"]
+__all__ = ["AggregatePage", "AggregateRow", "Aggregator", "EventScan", "ScanFrom", "aggregate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,85 +272,23 @@ def _public(query: AggregateQuery, row: Row) -> AggregateRow:
     return AggregateRow(query.grid.begin(row.index), values, row.skipped, row.approximate)
 
 
-class Aggregating:
-    """The aggregates of an event store, which is one."""
+class Aggregator:
+    """Answers aggregate queries by scans of an event store. Thread-safe."""
 
-    _sources: ReadSources
-    _reader: Reader
+    def __init__(self, sources: ReadSources, reader: Reader) -> None:
+        self._sources = sources
+        self._reader = reader
 
-    def aggregate(  # noqa: PLR0913  the parameters of a question
+    def page(
         self,
-        series: str,
-        start: datetime,
-        end: datetime,
+        query: AggregateQuery,
         *,
-        interval: timedelta | None = None,
-        field: str | None = None,
-        functions: Iterable[str] | None = None,
-        fill: str = "none",
-        limit: int = 1_000,
-        cursor: str | None = None,
-        consistent: bool = True,
-        sharding_key: str | None = None,
-        read: str = "auto",
-        max_rcu: float | None = None,
-        timeout: float = 10,
+        limit: int,
+        cursor: str | None,
+        max_rcu: float | None,
+        timeout: float,
     ) -> AggregatePage:
-        r"""Return what a field's numbers in [start, end) come to, a row an interval, in order of time.
-
-        Args:
-            series: the series; an unknown one has no events.
-            start: first time that is looked at, aware.
-            end: first time that is not.
-            interval: length of a row, such as `timedelta(hours=1)`; None for one row. Intervals are counted from
-                1970-01-01T00:00Z, whole weeks from a Monday, so days begin at midnight UTC; the first and the last row
-                cover only their part within the range.
-            field: where in the payload the number is: `a.b` is the key `b` of the object at key `a`, `a\.b` the key
-                `a.b`. Events with something else there, or nothing, are counted in `AggregateRow.skipped`. None to
-                count events.
-            functions: any of `count` (numbers; without a field events), `sum`, `min`, `max`, `avg`, `first`, `last`, `p50`,
-                `p90`, `p99`; None for `count`, and with a field `avg`.
-            fill: what stands in intervals without numbers: `none` leaves out those without events; `null`, `zero`,
-                `previous`, `linear` (between the neighbours). `count` is 0 there. Nothing beyond the range is looked at.
-            limit: most rows of the page, 1 to 10,000.
-            cursor: of the page before, for the same question; it outlives any change of layout.
-            consistent: whether every write acknowledged before is seen. Costs twice the read units.
-            sharding_key: only its events: one shard is read, whose other keys are passed over.
-            read: `table`, `index` or `auto`, as in `EventStore.read`.
-            max_rcu: read units that the page may cost.
-            timeout: seconds for which throttled and failed reads are retried; no round of reads begins in its second half.
-
-        Sums and averages are exact until they are rounded once, and percentiles interpolate between ranks as NumPy
-        and pandas do, so the same events always give the same rows, whatever the shards, pages or order of arrival. A row
-        of over 100,000 numbers has percentiles from a sketch: within 0.5 % of the number at that rank, and
-        `AggregateRow.approximate` says so.
-
-        A page that reaches its time or `max_rcu` ends with the last finished row, and a cursor.
-        Each row is read to its end within one page, since cursors carry no figures: for long
-        intervals allow more `timeout` and `max_rcu`, or ask for shorter ones and add up.
-
-        Costs what reading the range does, and no memory for it: one row at a time, and up to 20,000
-        events on their way. Where intervals are filled by neighbours, each later page reads the
-        last interval with numbers before it again.
-
-        Raises:
-            InvalidInputError: a parameter is wrong, or the cursor is not of this question; or, as `interval_too_long`,
-                the next row, or the gap that a line is drawn over, has more events than time or
-                `max_rcu` suffice for.
-            StorageError: DynamoDB throttled or failed until the time was up, before anything was certain.
-        """
-        events = ReadQuery.checked(
-            series,
-            start,
-            end,
-            order=Order.ASCENDING,
-            sharding_key=sharding_key,
-            source=read,
-            consistent=consistent,
-        )
-        query = AggregateQuery.checked(
-            events, interval=interval, field=field, functions=functions, fill=fill
-        )
+        """Return the page of up to `limit` rows after a cursor. Raises as `aggregate` does."""
         budget = ReadBudget.lasting(timeout, self._sources.runtime, max_rcu)
         spent = ReadCost()
 

@@ -104,7 +104,7 @@ class Resharder:
         evidence = describe_evidence(observation)
         change = self.capacity.warm(target, side.demand, series, evidence)
         if change is not None:
-            self.layouts.remark(series, ChangeReason(change, evidence))
+            self.layouts.record_remark(series, ChangeReason(change, evidence))
         return decision
 
 

@@ -102,7 +102,7 @@ class Scaler:
     def _relieve_series(
         self, series: str, throttles: ShardThrottles, since: float, now: float
     ) -> None:
-        snapshot = self.layouts.find(series)
+        snapshot = self.layouts.read_snapshot(series)
         if snapshot is None:
             return
         layout = snapshot.layout
@@ -119,7 +119,7 @@ class Scaler:
         )
 
     def _relieve_suspect(self, candidate: IndexCandidate) -> None:
-        snapshot = self.layouts.find(candidate.layout.series)
+        snapshot = self.layouts.read_snapshot(candidate.layout.series)
         if snapshot is not None and snapshot.layout.version == candidate.layout.version:
             self.resharder.reshard_index(snapshot, candidate.throttles, candidate.demand)
 

@@ -167,7 +167,7 @@ class ShrinkSweep:
         decision, evidence = self._decide(observation)
         if not decision.grows:
             return
-        snapshot = self.layouts.find(observation.series)
+        snapshot = self.layouts.read_snapshot(observation.series)
         if snapshot is None or snapshot.layout.version != observation.version:
             return  # it changed meanwhile: the next round sees that
         reason = ChangeReason("idle", evidence)

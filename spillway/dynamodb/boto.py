@@ -138,7 +138,7 @@ def _error(status: int, body: dict[str, Any]) -> StorageError:
     if status >= 500:
         return OutcomeUnknownError(code, message)
     if code == "ConditionalCheckFailedException":
-        return ConditionFailedError(code, message)
+        return ConditionFailedError(code, message, body.get("Item"))
     return RefusedError(code, message)
 
 

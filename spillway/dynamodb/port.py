@@ -77,7 +77,11 @@ class OutcomeUnknownError(StorageError):
 
 
 class ConditionFailedError(StorageError):
-    """The condition did not hold: not carried out."""
+    """The condition did not hold: not carried out. `item` is the stored one, where asked for."""
+
+    def __init__(self, code: str, message: str, item: Item | None = None) -> None:
+        super().__init__(code, message)
+        self.item = item
 
 
 class RefusedError(StorageError):

@@ -107,7 +107,7 @@ class StaleLayouts:
         self._now = now
         self._cache = LayoutCache(ttl, now)
 
-    def known(self, series: str) -> Layout | None:
+    def cached_layout(self, series: str) -> Layout | None:
         """Return the layout that was seen last, however old: good for a guess. No request."""
         snapshot = self._cache.latest(series)
         return None if snapshot is None else snapshot.layout

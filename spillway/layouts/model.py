@@ -105,7 +105,7 @@ class Layout:
         return self.epochs[-1]
 
     @property
-    def is_settled(self) -> bool:
+    def has_closed_retired(self) -> bool:
         """Whether every retired epoch is closed."""
         return all(epoch.close != OPEN for epoch in self.epochs[:-1])
 

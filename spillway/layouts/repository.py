@@ -9,10 +9,10 @@ from typing import Any, Final
 from spillway.dynamodb.port import Call, ConditionFailedError, Item, StorageError, ThrottledError
 from spillway.dynamodb.retries import retry_until
 from spillway.keys import LAYOUT_INDEX_KEY, LAYOUT_INDEX_NAME, LAYOUT_KEY
+from spillway.layouts import transitions
 from spillway.layouts.clock import ClockReading, check_clock, read_clocks
 from spillway.layouts.codec import SHARDED, STOP, decode_layout, encode_layout, encode_stop
 from spillway.layouts.model import GrowthStop, Layout, Snapshot
-from spillway.layouts.transitions import close_retired, first_layout
 from spillway.runtime import Runtime
 from spillway.settings import Settings
 
@@ -42,7 +42,7 @@ class LayoutRepository:
     """The layout table. Every write is one UpdateItem on a condition; methods raise StorageError.
 
     `now` is the wall clock in epoch seconds. Where the endpoint tells the date, all but `read` and
-    `note_stop` compare the clock with it and raise ClockSkewError instead of acting by a wrong one.
+    `record_stop` compare the clock with it and raise ClockSkewError instead of acting by a wrong one.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class LayoutRepository:
         """Apply a change to a snapshot, as `change` does, once; None where the layout has changed meanwhile."""
         return self._write(snapshot, change(snapshot.layout, self._now()))
 
-    def settle(self, series: str, *, by_own_clock: bool = False) -> Snapshot:
+    def close_retired(self, series: str, *, by_own_clock: bool = False) -> Snapshot:
         """Close the epochs that are retired and still open, if any.
 
         Closes them by DynamoDB's date, and where the endpoint does not tell it, `by_own_clock` or
@@ -93,11 +93,11 @@ class LayoutRepository:
                 now = max(now, snapshot.server_time)
             elif not by_own_clock:
                 return snapshot
-            return self._write(snapshot, close_retired(snapshot.layout, now))
+            return self._write(snapshot, transitions.close_retired(snapshot.layout, now))
 
         return self._until_done(series, close)
 
-    def note_stop(self, series: str, stop: GrowthStop) -> None:
+    def record_stop(self, series: str, stop: GrowthStop) -> None:
         """Note on the layout that growth does not help. Leaves the version alone: nothing depends on the note."""
         request = {
             "TableName": self._table,
@@ -118,7 +118,7 @@ class LayoutRepository:
         raise LayoutContendedError(series)
 
     def _create(self, series: str) -> Snapshot:
-        layout = first_layout(series, self._settings, self._now())
+        layout = transitions.first_layout(series, self._settings, self._now())
         try:
             clocks = self._update(encode_layout(layout), condition="attribute_not_exists(#version)")
         except ConditionFailedError:

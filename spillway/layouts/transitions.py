@@ -95,7 +95,7 @@ def close_retired(layout: Layout, now: float) -> Layout:
     in force begins before that, so no time is left between the two, whatever the clock of the
     change's author said. Counts stay, so `last_updated` does.
     """
-    if layout.is_settled:
+    if layout.has_closed_retired:
         return layout
     since = max(now, layout.last_updated)
     closed = (

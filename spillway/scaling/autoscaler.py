@@ -110,7 +110,7 @@ class WriterAutoscaler:
 
     def grow_ahead(self, series: str, demand: WriteDemand) -> None:
         """Grow a series whose demand comes near its layout's capacity, before anything throttles."""
-        cached = self.layouts.known(series)
+        cached = self.layouts.cached_layout(series)
         if cached is None or self._is_limited(series):
             return
         if self._decide_ahead(cached, demand).grows:
@@ -136,7 +136,7 @@ class WriterAutoscaler:
     def _grow_on_throttle(
         self, series: str, throttles: ThrottleSummary, own_units: float, deadline: float
     ) -> None:
-        cached = self.layouts.known(series)
+        cached = self.layouts.cached_layout(series)
         if cached is None or throttles.epoch_id not in {None, cached.current.id}:
             return  # another layout is in force than the one that throttled
         if not self._wait(cached, deadline):

@@ -189,7 +189,7 @@ class LayoutUpdater:
         keys, reason = decision.hot_sharding_keys, str(decision.stop)
         if not self.dry_run:
             stop = GrowthStop(reason=reason, at=self.now(), hot_sharding_keys=keys)
-            self.layouts.note_stop(layout.series, stop)
+            self.layouts.record_stop(layout.series, stop)
         self.observe(
             ScalingEvent(
                 kind=ScalingKind.STOPPED,

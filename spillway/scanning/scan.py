@@ -326,7 +326,7 @@ class Scan:
         """Return the partitions to query before the layout is there; none where the plan may be another."""
         if not query.consistent or self._explain or self._budget.read_units is not None:
             return []
-        known = self._sources.layouts.known(query.series)
+        known = self._sources.layouts.cached_layout(query.series)
         if known is not None:
             return list(partitions_of(known, query, Source.TABLE))
         if query.sharding_key is not None:

@@ -2,22 +2,21 @@
 
 import json
 import math
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
 import orjson
+from msgspec import Struct
 
 from spillway import keys
-from spillway.dynamodb.port import Item, StorageError
-from spillway.dynamodb.retries import DeadlinePassedError
 from spillway.errors import InvalidInputError
 from spillway.event import (
     MAX_ID_BYTES,
     MAX_ITEM_BYTES,
     MAX_SERIES_BYTES,
     MAX_SHARDING_KEY_BYTES,
+    WRITE_UNIT_BYTES,
     Event,
 )
 from spillway.keys import sort_key
@@ -63,17 +62,17 @@ def _encode_wide(payload: dict[str, Any], reason: str) -> bytes:
 
 def _check_shape(payload: dict[str, Any]) -> None:
     """Refuse what `json` takes and orjson does not: deeper levels, and keys that would become text."""
-    rest: list[tuple[Any, int]] = [(payload, 1)]
-    while rest:
-        value, level = rest.pop()
+    stack: list[tuple[Any, int]] = [(payload, 1)]
+    while stack:
+        value, level = stack.pop()
         if level > _MAX_LEVELS and isinstance(value, dict | list | tuple):
             raise _invalid(_explain("recursion"))
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
                 raise _invalid(_explain("keys must be text"))
-            rest.extend((each, level + 1) for each in value.values())
+            stack.extend((each, level + 1) for each in value.values())
         elif isinstance(value, list | tuple):
-            rest.extend((each, level + 1) for each in value)
+            stack.extend((each, level + 1) for each in value)
 
 
 def _explain(reason: str) -> str:
@@ -86,13 +85,13 @@ def _explain(reason: str) -> str:
 
 
 def _has_non_finite(payload: dict[str, Any]) -> bool:
-    rest: list[Any] = [payload]
-    while rest:
-        value = rest.pop()
+    stack: list[Any] = [payload]
+    while stack:
+        value = stack.pop()
         if isinstance(value, dict):
-            rest.extend(value.values())
+            stack.extend(value.values())
         elif isinstance(value, list | tuple):
-            rest.extend(value)
+            stack.extend(value)
         elif isinstance(value, float) and not math.isfinite(value):
             return True
     return False
@@ -125,24 +124,15 @@ _ITEM_OVERHEAD: Final = (
 )
 
 
-@dataclass(slots=True, eq=False)
-class PreparedEvent:
-    """One distinct event of a write on its way into the table; mutable, owned by one write.
+class PreparedEvent(Struct, frozen=True, eq=False):
+    """One distinct event in stored form. Immutable: what attempts came to stands in `PendingEvent`.
 
     Attributes:
-        indexes: positions in the request that hold this event.
         routing: its 64-bit hash, which any shard count turns into a shard.
-        expires: epoch seconds at which it expires, None keeps it.
-        failure: why the last attempt did not store it.
-        outcome_unknown: an attempt may have stored it.
-        sent: the item of the last attempt.
-        epoch_id: the epoch that it was sent under.
-        unsettled: the item of an attempt whose outcome is not known, to be sent again before anything else.
-        throttled: a key range has throttled it before.
-        shard: the shard chosen at random, kept within an epoch so that a retry doubles nothing; None until then.
+        payload: JSON text.
+        expires: epoch seconds at which it expires; None where it does not.
     """
 
-    indexes: list[int]
     series: str
     time: str
     sharding_key: str | None
@@ -150,13 +140,6 @@ class PreparedEvent:
     routing: int
     payload: str
     expires: int | None
-    failure: StorageError | None = None
-    outcome_unknown: bool = False
-    throttled: bool = False
-    shard: int | None = None
-    sent: Item | None = None
-    unsettled: Item | None = None
-    epoch_id: int = 0
 
     @property
     def stored_bytes(self) -> int:
@@ -167,18 +150,7 @@ class PreparedEvent:
     @property
     def write_units(self) -> int:
         """Write units that storing it costs in the table: one for each started KB."""
-        return -(-self.stored_bytes // 1_024)
-
-    def fail(self, error: StorageError) -> None:
-        """Note why it is not known to be stored; a deadline that passed does not hide what went wrong before."""
-        if self.failure is None or not isinstance(error, DeadlinePassedError):
-            self.failure = error
-
-    def leave_unsettled(self, item: Item, error: StorageError) -> None:
-        """Note that an item may have been stored: it is sent again before anything else."""
-        self.fail(error)
-        self.outcome_unknown = True
-        self.unsettled = item
+        return -(-self.stored_bytes // WRITE_UNIT_BYTES)
 
 
 class EventValidator:
@@ -189,10 +161,11 @@ class EventValidator:
         self._latest = format_epoch(now + settings.future_skew)
         self._earliest, self._too_late = _earliest(settings, now)
 
-    def prepare(self, index: int, event: Event, event_id: str) -> PreparedEvent:
-        """Check an event, whose id is given apart, and return what is stored of it.
+    def prepare(self, event: Event, event_id: str) -> PreparedEvent:
+        """Check an event and return it in stored form; `event_id` stands for `event.id`.
 
-        InvalidInputError names the field; codes `invalid_event`, `in_future`, `too_late`, `item_too_large`.
+        InvalidInputError names the field. Its codes are `invalid_event`, `in_future`, `too_late`
+        and `item_too_large`.
         """
         series, sharding_key = event.series, event.sharding_key
         _check_text("series", series, MAX_SERIES_BYTES)
@@ -213,7 +186,6 @@ class EventValidator:
             raise InvalidInputError("invalid_event", "", reason) from error
         payload = encode_payload(event.payload)
         prepared = PreparedEvent(
-            [index],
             series,
             time,
             sharding_key,

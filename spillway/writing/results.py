@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from spillway.dynamodb.port import RefusedError, StorageError, ThrottledError
 from spillway.dynamodb.retries import DeadlinePassedError
 from spillway.errors import InvalidInputError
+from spillway.writing.conflicts import ConflictError
 
 __all__ = ["Rejected", "WriteResult", "reject_input", "reject_storage"]
 
@@ -16,8 +17,9 @@ class Rejected:
     Attributes:
         index: its position in the request.
         code: a stable word. Never stored: `invalid_event`, `in_future`, `too_late`,
-            `item_too_large`, `duplicate_event`. Not stored: `throttled`, `storage_unavailable`,
-            `storage_refused`, `deadline` (never sent, because the time of the write was up).
+            `item_too_large`, `duplicate_event`, `conflict` (another payload is stored under the
+            identity). Not stored: `throttled`, `storage_unavailable`, `storage_refused`, `deadline`
+            (never sent, because the time of the write was up).
             Maybe stored: `unknown_outcome`.
         where: the field at fault, such as `time`; empty where it is none or several.
         message: one sentence, without the field's name.
@@ -65,6 +67,8 @@ def reject_storage(index: int, error: StorageError, *, outcome_unknown: bool) ->
     if isinstance(error, DeadlinePassedError):
         message = "not sent, because the time of this write was up; send it again"
         return Rejected(index=index, code="deadline", message=message, retryable=True)
+    if isinstance(error, ConflictError):
+        return Rejected(index=index, code="conflict", message=error.message, retryable=False)
     if isinstance(error, RefusedError) and error.is_invalid:
         return Rejected(index=index, code="invalid_event", message=str(error), retryable=False)
     if isinstance(error, ThrottledError):

@@ -1,10 +1,12 @@
 """Handle throttled writes: find the cause, grow the layout where that helps, report where it does not."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from spillway.dynamodb.port import (
     Call,
@@ -20,7 +22,8 @@ from spillway.runtime import Runtime
 from spillway.scaling.autoscaler import WriterAutoscaler
 from spillway.scaling.evidence import CapacityCheck, ThrottledWrite, ThrottleSummary
 from spillway.scaling.policy import ThrottleKind
-from spillway.writing.preparation import PreparedEvent
+from spillway.writing.attempts import PendingEvent
+from spillway.writing.conflicts import OnConflict
 
 __all__ = ["ProbeResult", "ThrottleHandler", "attribute_by_concentration", "send_probes"]
 
@@ -32,13 +35,13 @@ _GUESSED: Final = ThrottlingReason("TableWriteKeyRangeThroughputExceeded", "")
 
 @dataclass(slots=True)
 class ProbeResult:
-    """The outcome of probing.
+    """The outcome of probes.
 
     Attributes:
-        stored: items that probes stored.
+        stored: items that are stored now.
         unknown: items that may be stored, each with its error.
         exhausted: every probe was answered, and no answer named a reason.
-        without_reason: a PutItem throttled without a reason, so the endpoint gives none.
+        without_reason: a PutItem was throttled without a reason, so the endpoint gives none.
     """
 
     stored: list[Item] = field(default_factory=list)
@@ -48,7 +51,7 @@ class ProbeResult:
 
 
 def send_probes(call: Call, table: str, throttles: ThrottleSummary) -> ProbeResult:
-    """Explain unexplained writes by the first reason that a probe gets.
+    """Explain unexplained writes by the first reason that a probe's answer names.
 
     Sends at most three PutItems, to the partition keys that throttled most.
     """
@@ -74,13 +77,13 @@ def send_probes(call: Call, table: str, throttles: ThrottleSummary) -> ProbeResu
 
 
 def attribute_by_concentration(throttles: ThrottleSummary) -> None:
-    """Blame key ranges for unexplained writes where one partition key throttled far above others."""
+    """Blame unexplained throttling on a hot key range if one partition key throttled far above the others."""
     if _has_outlier(throttles.unexplained):
         throttles.explain_remaining((_GUESSED,))
 
 
 def _choose_probes(writes: Sequence[ThrottledWrite]) -> list[ThrottledWrite]:
-    """Return a write for each of the partition keys that throttled most, several for a single one."""
+    """Return a write to each of the partition keys that throttled most; several if there is one key."""
     by_key: dict[str, list[ThrottledWrite]] = {}
     for write in writes:
         by_key.setdefault(write.partition, []).append(write)
@@ -95,11 +98,14 @@ def _has_outlier(writes: Sequence[ThrottledWrite]) -> bool:
     return len(counts) > 1 and max(counts.values()) > _FAR_ABOVE * len(writes) / len(counts)
 
 
-_PROBE_INTERVAL_SECONDS: Final = 0.2  # a series and process
+_PROBE_INTERVAL_SECONDS: Final = 0.2  # between probes of a series, in one process
+
+
+_Probe = Callable[[str, ThrottleSummary, float], ProbeResult]
 
 
 class ThrottleHandler:
-    """Finds out why events throttled, and grows their series or reports the limit.
+    """Acts on the events that an attempt found throttled.
 
     `capacity` tells key ranges from capacity where the endpoint names no reasons at all.
     """
@@ -108,85 +114,101 @@ class ThrottleHandler:
         self,
         call: Call,
         table: str,
-        grower: WriterAutoscaler,
+        autoscaler: WriterAutoscaler,
         runtime: Runtime,
         capacity: CapacityCheck | None = None,
     ) -> None:
         self._call = call
         self._table = table
-        self._grower = grower
+        self._autoscaler = autoscaler
         self._runtime = runtime
         self._capacity = capacity
         self._probes = IntervalLimiter(_PROBE_INTERVAL_SECONDS, runtime.monotonic)
 
-    def handle(self, pending: Sequence[PreparedEvent], deadline: float) -> list[PreparedEvent]:
-        """Handle all throttled series at the same time; return the events still to be written.
+    def handle(
+        self,
+        pending: Sequence[PendingEvent],
+        deadline: float,
+        on_conflict: OnConflict = OnConflict.REPLACE,
+    ) -> list[PendingEvent]:
+        """Handle all throttled series in parallel; return the events that are pending now.
 
-        Sends nothing after `deadline`.
+        Probes may store events, which are left out then. Sends nothing after `deadline`.
         """
-        by_series: dict[str, list[PreparedEvent]] = {}
-        for event in pending:
-            if isinstance(event.failure, ThrottledError) and event.sent is not None:
-                by_series.setdefault(event.series, []).append(event)
+        probe = self._probe if on_conflict is OnConflict.REPLACE else self._infer
+        by_series: dict[str, list[PendingEvent]] = {}
+        for each in pending:
+            if isinstance(each.failure, ThrottledError) and each.sent is not None:
+                by_series.setdefault(each.event.series, []).append(each)
         if not by_series:
             return list(pending)
-        # What throttles most goes first: a process reads the fleet's rate a few times a second only.
+        # The most throttled goes first: a process asks for the fleet's rate a few times a second.
         ranked = sorted(by_series.items(), key=lambda each: -len(each[1]))
         tasks = [
-            partial(self._handle_series, series, events, deadline) for series, events in ranked
+            partial(self._handle_series, series, events, deadline, probe)
+            for series, events in ranked
         ]
-        stored = set().union(*self._runtime.parallel(tasks))
-        return [event for event in pending if id(event) not in stored]
+        changes: dict[PendingEvent, PendingEvent | None] = {}
+        for changed in self._runtime.parallel(tasks):
+            changes |= changed
+        after = (changes.get(each, each) for each in pending)
+        return [each for each in after if each is not None]
 
-    def _handle_series(self, series: str, events: list[PreparedEvent], deadline: float) -> set[int]:
-        """Grow or report one series; return the ids of the events that probes stored."""
-        newest = max(event.epoch_id for event in events)
-        # Older epochs can't grow: what throttled under them goes to the newest one.
-        throttled = [event for event in events if event.epoch_id == newest]
-        throttles = ThrottleSummary.of(_throttled(event) for event in throttled)
+    def _handle_series(
+        self, series: str, events: list[PendingEvent], deadline: float, probe: _Probe
+    ) -> dict[PendingEvent, PendingEvent | None]:
+        """Grow or report one series; return the events that changed, None for those stored now."""
+        newest = max(each.epoch_id for each in events)
+        # Older epochs can't grow: what throttles under these goes to the newest one.
+        throttled = [each for each in events if each.epoch_id == newest]
+        throttles = ThrottleSummary.of(_throttled_write(each) for each in throttled)
         throttles.epoch_id = newest
-        probed = self._probe(series, throttles, deadline)
+        probed = probe(series, throttles, deadline)
+        changes: dict[PendingEvent, PendingEvent | None] = {}
         if throttles.cause is ThrottleKind.CAPACITY:
-            self._grower.report_capacity_limit(series, throttles)
-        elif self._grower.growth.policy is None:  # the scaler may see to it
-            self._grower.refresh_layout(series)
+            self._autoscaler.report_capacity_limit(series, throttles)
+        elif self._autoscaler.growth.policy is None:  # the scaler may see to it
+            self._autoscaler.refresh_layout(series)
         elif throttles.cause is ThrottleKind.KEY_RANGE:
-            throttles.new_units = _count_new(throttled)
-            self._grower.grow_on_throttle(series, throttles, deadline)
-        return _apply_probes(throttled, probed)
+            first_throttled = [each for each in throttled if not each.has_throttled]
+            changes |= {each: replace(each, has_throttled=True) for each in first_throttled}
+            throttles.new_units = sum(each.event.write_units for each in first_throttled)
+            self._autoscaler.grow_on_throttle(series, throttles, deadline)
+        by_item = {id(each.sent): each for each in throttled}
+        for item, error in probed.unknown:
+            each = by_item[id(item)]
+            changes[each] = (changes.get(each) or each).leave_in_doubt(item, error)
+        return changes | {by_item[id(item)]: None for item in probed.stored}
 
     def _probe(self, series: str, throttles: ThrottleSummary, deadline: float) -> ProbeResult:
-        """Probe for a cause where DynamoDB named none, at most five times a second for a series."""
-        known = not throttles.unexplained or throttles.cause is not ThrottleKind.UNKNOWN
-        if known or self._grower.growth.policy is None or not self._probes.may_pass(series):
+        """Probe for a cause where DynamoDB named none, now and then."""
+        is_known = not throttles.unexplained or throttles.cause is not ThrottleKind.UNKNOWN
+        may_grow = self._autoscaler.growth.policy is not None
+        if is_known or not may_grow or not self._probes.may_pass(series):
             return ProbeResult()
         probed = send_probes(
             call_until(deadline, self._call, self._runtime), self._table, throttles
         )
-        if probed.exhausted and probed.without_reason and self._capacity is not None:
-            throttles.explain_remaining(self._capacity.reasons())
-        elif probed.exhausted:
-            attribute_by_concentration(throttles)
+        if probed.exhausted:
+            self._explain(throttles, without_reason=probed.without_reason)
         return probed
 
+    def _infer(self, _series: str, throttles: ThrottleSummary, _deadline: float) -> ProbeResult:
+        """Find a cause without probes: each write was a PutItem, whose answer named any reason."""
+        if throttles.unexplained and throttles.cause is ThrottleKind.UNKNOWN:
+            self._explain(throttles, without_reason=True)
+        return ProbeResult()
 
-def _apply_probes(events: Sequence[PreparedEvent], probed: ProbeResult) -> set[int]:
-    """Mark events whose probe has an unknown outcome; return the ids of those stored."""
-    by_item = {id(event.sent): event for event in events}
-    for item, error in probed.unknown:
-        by_item[id(item)].leave_unsettled(item, error)
-    return {id(by_item[id(item)]) for item in probed.stored}
-
-
-def _count_new(events: Sequence[PreparedEvent]) -> int:
-    """Mark events as throttled; return the units of those that were not before."""
-    units = sum(event.write_units for event in events if not event.throttled)
-    for event in events:
-        event.throttled = True
-    return units
+    def _explain(self, throttles: ThrottleSummary, *, without_reason: bool) -> None:
+        """Explain writes of which no answer named a reason."""
+        if without_reason and self._capacity is not None:
+            throttles.explain_remaining(self._capacity.reasons())
+        else:
+            attribute_by_concentration(throttles)
 
 
-def _throttled(event: PreparedEvent) -> ThrottledWrite:
-    assert event.sent is not None  # noqa: S101  only sent events throttle
-    assert isinstance(event.failure, ThrottledError)  # noqa: S101
-    return ThrottledWrite(event.sent, event.write_units, event.sharding_key, event.failure)
+def _throttled_write(pending: PendingEvent) -> ThrottledWrite:
+    assert pending.sent is not None  # noqa: S101  only sent events throttle
+    assert isinstance(pending.failure, ThrottledError)  # noqa: S101
+    event = pending.event
+    return ThrottledWrite(pending.sent, event.write_units, event.sharding_key, pending.failure)

@@ -78,6 +78,35 @@ def test_writing_again_changes_no_count(tables: Tables) -> None:
         assert tables.count() == 60
 
 
+def test_a_conflict_is_refused_and_a_retry_of_the_same_event_is_not(tables: Tables) -> None:
+    store = tables.store(Settings(shards=8))
+    first = [event_at(event_id=str(n), n=n, m=0) for n in range(3)]
+    assert store.write(first, on_conflict="reject").accepted == 3
+    again = [event_at(event_id=str(n), m=0, n=n) for n in range(3)]
+    assert store.write(again, on_conflict="reject").accepted == 3
+    store.set_layout("ORD", shards=64)
+    changed = [event_at(event_id=str(n), n=n + 1) for n in range(4)]
+    result = tables.store().write(changed, on_conflict="reject")
+    assert [(each.index, each.code) for each in result.rejected] == [
+        (0, "conflict"),
+        (1, "conflict"),
+        (2, "conflict"),
+    ]
+    page = store.read("ORD", START, END)
+    assert [event.payload for event in page.events] == [
+        *({"n": n, "m": 0} for n in range(3)),
+        {"n": 4},
+    ]
+
+
+def test_an_expired_event_is_no_conflict(tables: Tables) -> None:
+    tables.store(Settings(retention=DAY)).write([event_at(n=1)])
+    tables.clock.forward(DAY + HOUR)
+    store = tables.store(Settings(retention=7 * DAY))
+    assert store.write([event_at(n=2)], on_conflict="reject").accepted == 1
+    assert tables.count() == 1
+
+
 def test_an_event_is_deleted_once(tables: Tables) -> None:
     store = tables.store(Settings(shards=8))
     store.write(events_every(HOUR, 3))
@@ -135,12 +164,12 @@ def test_payloads_come_back_exactly(tables: Tables) -> None:
 
 def _largest(series: str) -> Event:
     """Return the event with the largest payload that the library takes."""
-    admission = EventValidator(Settings(retention=90 * DAY), NOON.timestamp())
+    validator = EventValidator(Settings(retention=90 * DAY), NOON.timestamp())
     low, high = MAX_ITEM_BYTES - 4_000, MAX_ITEM_BYTES
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            admission.prepare(0, _of_size(series, middle), "1")
+            validator.prepare(_of_size(series, middle), "1")
             low = middle
         except InvalidInputError:
             high = middle

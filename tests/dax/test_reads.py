@@ -61,7 +61,7 @@ def _widen(world: World) -> list[Event]:
     epoch = writer.set_layout(world.series, shards=16).current
     settings, runtime = Settings(), fake_runtime(world.clock)
     source = LayoutSource(world.engine, LAYOUTS, settings, runtime)
-    source.lower(world.series, epoch.id, format_time(world.clock.time - 3 * DAY))
+    source.extend_low(world.series, epoch.id, format_time(world.clock.time - 3 * DAY))
     return world.write(world.process(), 32, at=world.clock.time - DAY + HOUR)
 
 

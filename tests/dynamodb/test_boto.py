@@ -130,3 +130,11 @@ def test_nothing_is_retried_behind_the_callers_back(server: Endpoint, call: Call
     _failure(server, call, answer_json(500, __type="InternalServerError"))
     _failure(server, call, answer_json(400, __type="ThrottlingException"))
     assert len(server.received) == before + 2
+
+
+def test_a_failed_condition_carries_the_stored_item(server: Endpoint, call: Call) -> None:
+    kind = f"{DYNAMODB}ConditionalCheckFailedException"
+    item = {"PK": {"S": "ORD#0"}}
+    error = _failure(server, call, answer_json(400, __type=kind, Item=item))
+    assert isinstance(error, ConditionFailedError)
+    assert error.item == item

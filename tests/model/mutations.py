@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
+from msgspec import structs
 
-from spillway.dynamodb.port import Call, ConditionFailedError, ThrottledError
+from spillway.dynamodb.port import Call, ConditionFailedError, Item, ThrottledError
 from spillway.layouts import repository as store
 from spillway.layouts import source
 from spillway.layouts import transitions as changes
@@ -20,6 +21,8 @@ from spillway.scanning.sources import ReadSources, Staleness
 from spillway.settings import Settings
 from spillway.timestamps import format_epoch
 from spillway.writing import batches, routing
+from spillway.writing.attempts import PendingEvent
+from spillway.writing.conflicts import OnConflict
 from spillway.writing.preparation import PreparedEvent
 from spillway.writing.routing import EventRouter
 from spillway.writing.writer import BackgroundTask, Writer
@@ -59,7 +62,7 @@ def newest_mark_lowered(patch: Patch) -> None:
     """Lower the mark of whatever epoch is in force, then write under the one that was known before."""
 
     def lower(self: LayoutSource, series: str, _: int, time: str) -> Snapshot:
-        known = self.to_write(series)
+        known = self.load_for_write(series)
 
         def change(layout: Layout, now: float) -> Layout:
             return changes.extend_low(layout, layout.current.id, time, now)
@@ -70,7 +73,7 @@ def newest_mark_lowered(patch: Patch) -> None:
         self._cache._snapshots[series] = snapshot
         return snapshot
 
-    patch.setattr(LayoutSource, "lower", lower)
+    patch.setattr(LayoutSource, "extend_low", lower)
 
 
 def monotonic_ttl(patch: Patch) -> None:
@@ -100,9 +103,9 @@ def monotonic_ttl(patch: Patch) -> None:
         settings: Settings,
         runtime: Runtime,
         *,
-        lagging: StaleLayouts | None = None,
+        stale_layouts: StaleLayouts | None = None,
     ) -> None:
-        original(self, call, table, settings, runtime, lagging=lagging)
+        original(self, call, table, settings, runtime, stale_layouts=stale_layouts)
         self._cache = MonotonicCache(settings.layout_ttl, runtime.monotonic)
 
     def epoch_for(self: Snapshot, time: str, _: str) -> Epoch | None:
@@ -115,8 +118,8 @@ def monotonic_ttl(patch: Patch) -> None:
 def upper_end_recomputed(patch: Patch) -> None:
     """Close an epoch by the horizon of today's settings instead of the one its writers went by."""
 
-    def settled(layout: Layout, now: float) -> Layout:
-        if layout.is_settled:
+    def close(layout: Layout, now: float) -> Layout:
+        if layout.has_closed_retired:
             return layout
         closed = (
             replace(epoch, close=format_epoch(now + 40)) if epoch.close == OPEN else epoch
@@ -124,18 +127,18 @@ def upper_end_recomputed(patch: Patch) -> None:
         )
         return replace(layout, epochs=(*closed, layout.current))
 
-    patch.setattr(store, "settled", settled)
+    patch.setattr(changes, "close_retired", close)
 
 
 def closed_by_whoever_retires(patch: Patch) -> None:
     """Close the retired epoch in the write that retires it, by a clock read before that write takes effect."""
     original = changes.begin_epoch
 
-    def succeeded(layout: Layout, settings: Settings, now: float, **counts: int | None) -> Layout:
+    def begin(layout: Layout, settings: Settings, now: float, **counts: int | None) -> Layout:
         changed = original(layout, settings, now, **counts)
         return changed if changed is layout else changes.close_retired(changed, now)
 
-    patch.setattr(source, "succeeded", succeeded)
+    patch.setattr(source, "begin_epoch", begin)
 
 
 def loser_keeps_its_count(patch: Patch) -> None:
@@ -172,23 +175,30 @@ def cached_layout_on_strong_read(patch: Patch) -> None:
 def written_before_lowered(patch: Patch) -> None:
     """Write an old event under the epoch in force, then lower its mark."""
     original_widen, original_attempt = EventRouter.widen, Writer._attempt
-    late: dict[EventRouter, list[PreparedEvent]] = {}
+    late: dict[EventRouter, dict[PendingEvent, PendingEvent]] = {}
 
-    def widen(self: EventRouter, left: Sequence[PreparedEvent], _deadline: float) -> None:
-        for event in left:
-            known = self._layouts.known(event.series)
-            if known is None or not isinstance(event.failure, ThrottledError):
+    def widen(self: EventRouter, pending: Sequence[PendingEvent], _deadline: float) -> None:
+        for each in pending:
+            known = self._layouts.cached_layout(each.event.series)
+            if known is None or not isinstance(each.failure, ThrottledError):
                 continue
             current = known.current
-            if event.time < current.low:
-                _, event.unsettled = batches.address_event(event, current)
-                late.setdefault(self, []).append(event)
+            if each.event.time < current.low:
+                shard = self._choose_shard(each, current)
+                item = batches.build_item(each.event, current, shard)
+                late.setdefault(self, {})[each] = structs.replace(each, in_doubt=item)
 
     def attempt(
-        self: Writer, pending: list[PreparedEvent], deadline: float, beside: list[BackgroundTask]
-    ) -> list[PreparedEvent]:
-        left = original_attempt(self, pending, deadline, beside)
-        original_widen(self._router, late.pop(self._router, []), deadline)
+        self: Writer,
+        pending: list[PendingEvent],
+        deadline: float,
+        tasks: list[BackgroundTask],
+        on_conflict: OnConflict,
+    ) -> list[PendingEvent]:
+        early = late.pop(self._router, {})
+        moved = [early.get(each, each) for each in pending]
+        left = original_attempt(self, moved, deadline, tasks, on_conflict)
+        original_widen(self._router, list(early), deadline)
         return left
 
     patch.setattr(EventRouter, "widen", widen)
@@ -197,25 +207,25 @@ def written_before_lowered(patch: Patch) -> None:
 
 def closed_by_any_clock(patch: Patch) -> None:
     """Close what an operator retired by its own clock, which may be wrong."""
-    original = LayoutRepository.settle
+    original = LayoutRepository.close_retired
 
-    def settle(self: LayoutRepository, series: str, *, by_own_clock: bool = False) -> Snapshot:
+    def close(self: LayoutRepository, series: str, *, by_own_clock: bool = False) -> Snapshot:
         del by_own_clock
         return original(self, series, by_own_clock=True)
 
-    patch.setattr(LayoutRepository, "settle", settle)
+    patch.setattr(LayoutRepository, "close_retired", close)
 
 
 def closed_by_the_clock_alone(patch: Patch) -> None:
     """Close a retired epoch by a right clock, even if the last change lies in the future."""
     original = changes.close_retired
 
-    def settled(layout: Layout, now: float) -> Layout:
+    def close(layout: Layout, now: float) -> Layout:
         return replace(
             original(replace(layout, last_updated=0.0), now), last_updated=layout.last_updated
         )
 
-    patch.setattr(store, "settled", settled)
+    patch.setattr(changes, "close_retired", close)
 
 
 def gap_not_covered(patch: Patch) -> None:
@@ -238,13 +248,12 @@ def clocks_never_compared(patch: Patch) -> None:
 
 def index_routed_by_table_count(patch: Patch) -> None:
     """Choose the index shard by the table's count."""
-    original = batches.address_event
+    original = batches.build_item
 
-    def address(event: PreparedEvent, epoch: Epoch) -> batches.AddressedEvent:
-        wide = replace(epoch, index_shards=epoch.shards)
-        return original(event, wide)
+    def build(event: PreparedEvent, epoch: Epoch, shard: int) -> Item:
+        return original(event, replace(epoch, index_shards=epoch.shards), shard)
 
-    patch.setattr(routing, "address", address)
+    patch.setattr(routing, "build_item", build)
 
 
 MUTATIONS: Final[dict[str, Callable[[Patch], None]]] = {

@@ -164,7 +164,7 @@ def test_a_clock_within_its_error_is_never_refused(fleet: Fleet, seconds: float)
         fleet.cluster.time += 0.05
         operator = fleet.process(seconds, sees_date=True)
         fleet.set_shards(operator, 8 if fleet.layout.current.shards == 1 else 1)
-        assert fleet.layout.is_settled
+        assert fleet.layout.has_closed_retired
         assert not fleet.write(0, by=fleet.process(seconds, sees_date=True)).rejected
     assert not fleet.missing()
 
@@ -202,7 +202,7 @@ def test_a_wrong_clock_reads_but_writes_by_no_layout_that_a_read_has_cached(flee
 
 def test_where_no_date_tells_the_time_writers_close_what_operators_retire(fleet: Fleet) -> None:
     fleet.set_shards(fleet.process(), 1)
-    assert not fleet.layout.is_settled
+    assert not fleet.layout.has_closed_retired
     fleet.cluster.time += STALE
     fleet.write(0)
     assert fleet.layout.epochs[0].close == format_epoch(fleet.cluster.time + SETTINGS.horizon)

@@ -1,6 +1,7 @@
 """Whatever fails on the way: what is accepted is stored, what is known not to be stored is not."""
 
 from datetime import datetime, timedelta
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +78,44 @@ def test_what_is_accepted_is_stored_and_what_is_known_not_to_be_is_not(
         elif code != "unknown_outcome":
             assert identity(event) not in found
     assert set(found) <= {identity(event) for event in written}
+
+
+conflicting_writes = st.tuples(
+    st.integers(0, 2),  # the process
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1)), min_size=1, max_size=4),
+    st.none() | st.sampled_from([1, 2, 8, 64]),  # shards from then on
+    st.sampled_from([0, 1, 30, 4_000]),  # seconds that pass
+)
+
+
+@given(st.lists(conflicting_writes, max_size=12), faults, settings, st.randoms())
+def test_whatever_changes_a_conflict_with_an_accepted_event_is_refused(
+    writes: list[tuple[int, list[tuple[int, int]], int | None, int]],
+    failing: list[Fault],
+    chosen: Settings,
+    random: Random,
+) -> None:
+    memory = MemoryStore(chosen, random=random.random)
+    memory.wrap = lambda call: FaultyCall(call, failing)
+    processes = [memory.another() for _ in range(3)]
+    memory.wrap = lambda call: call
+    accepted: dict[int, int] = {}
+    for process, numbers, shards, seconds in writes:
+        distinct = dict(numbers)
+        batch = [
+            Event(series="a", time=NOON - HOUR, id=str(number), payload={"v": value})
+            for number, value in distinct.items()
+        ]
+        result = processes[process].write(batch, on_conflict="reject", timeout=600)
+        codes = {each.index: each.code for each in result.rejected}
+        for index, (number, value) in enumerate(distinct.items()):
+            is_conflict = accepted.setdefault(number, value) != value
+            assert codes.get(index) == ("conflict" if is_conflict else None)
+        if shards is not None:
+            memory.another().set_layout("a", shards=shards)
+        memory.clock.seconds += seconds
+    found = read_all(memory.another(), "a", START, END)
+    assert {int(event.id or ""): event.payload["v"] for event in found} == accepted
 
 
 @given(st.lists(events, max_size=30, unique_by=identity), faults, settings, orders)

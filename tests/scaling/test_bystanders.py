@@ -138,7 +138,7 @@ def test_a_process_looks_at_few_of_many_series_that_throttle() -> None:
     world = World()
     grower = world.grower(Settings(growth=Growth(max_wait_seconds=0)))
     for number in range(1_000):
-        grower.layouts.to_write(f"s-{number}")
+        grower.layouts.load_for_write(f"s-{number}")
     world.calls.clear()
     begun = world.clock.seconds
     for _ in range(3):
@@ -155,7 +155,7 @@ def test_a_series_that_was_just_looked_at_takes_no_look_from_others() -> None:
     world = World()
     _record(world, 10_000)
     grower = world.grower(Settings(growth=Growth(max_wait_seconds=0)))
-    grower.layouts.to_write("another")
+    grower.layouts.load_for_write("another")
     for _ in range(20):
         grower.grow_on_throttle("another", pressure_on(new_units=1), world.clock.seconds + 10)
     _relieve(world, grower, units=1)

@@ -102,9 +102,9 @@ def test_growth_of_writers_is_recorded_with_its_evidence() -> None:
 def test_a_remark_leaves_counts_and_times_alone() -> None:
     tables, clock = memory_table(), FakeClock()
     source = LayoutSource(tables, LAYOUTS, SETTINGS, fake_runtime(clock))
-    before = source.to_write(SERIES).layout
+    before = source.load_for_write(SERIES).layout
     clock.seconds += 60
-    source.remark(SERIES, ChangeReason("warm throughput raised", "evidence"))
+    source.record_remark(SERIES, ChangeReason("warm throughput raised", "evidence"))
     after = source.read(SERIES)
     assert after is not None
     assert (after.epochs, after.last_updated) == (before.epochs, before.last_updated)

@@ -104,8 +104,8 @@ def test_a_stop_is_noted_on_a_layout_and_leaves_the_version_alone(tables: Tables
     store = LayoutRepository(tables.call, tables.layouts, Settings(), FakeClock().now)
     version = store.read_or_create("ORD").layout.version
     stop = GrowthStop(reason="hot_sharding_key", at=1_780_315_200.5, hot_sharding_keys=("a", "b"))
-    store.note_stop("ORD", stop)
-    store.note_stop("unknown", stop)
+    store.record_stop("ORD", stop)
+    store.record_stop("unknown", stop)
     found = store.read("ORD")
     assert found is not None
     assert (found.layout.stop, found.layout.version) == (stop, version)

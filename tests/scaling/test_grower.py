@@ -36,7 +36,7 @@ def _relieve(
 
 
 def _known(grower: WriterAutoscaler) -> int:
-    layout = grower.layouts.known(SERIES)
+    layout = grower.layouts.cached_layout(SERIES)
     assert layout is not None
     return layout.current.shards
 
@@ -72,7 +72,7 @@ def test_what_throttles_grows_after_a_short_wait_and_is_told() -> None:
     assert (event.shards, event.index_shards) == (1, 1)
     assert (event.new_shards, event.new_index_shards) == world.counts
     assert _known(grower) == 8
-    assert world.layout.is_settled
+    assert world.layout.has_closed_retired
     assert sum(world.clock.naps) <= Growth().max_wait_seconds
 
 
@@ -331,10 +331,10 @@ def test_a_growth_whose_second_write_fails_is_told_and_settled_later() -> None:
     _relieve(world, grower)
     assert world.kinds == [ScalingKind.GREW]
     assert _known(grower) == 8
-    assert not world.layout.is_settled
+    assert not world.layout.has_closed_retired
     world.clock.seconds += 6
     grower.layouts.reload(SERIES)
-    assert world.layout.is_settled
+    assert world.layout.has_closed_retired
 
 
 def test_a_mark_that_was_lowered_meanwhile_delays_growth_by_one_attempt() -> None:
@@ -375,7 +375,7 @@ def test_writers_that_do_not_grow_layouts_look_once_a_second_who_else_did() -> N
     world.store().set_layout(SERIES, shards=8)
     world.clock.seconds += 1
     grower.refresh_layout(SERIES)
-    known = grower.layouts.known(SERIES)
+    known = grower.layouts.cached_layout(SERIES)
     assert known is not None
     assert known.current.shards == 8
 

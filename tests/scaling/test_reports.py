@@ -128,5 +128,5 @@ def test_what_is_remembered_of_100_000_series_is_bounded() -> None:
 
 def test_the_probes_of_many_series_are_remembered_within_the_same_bound() -> None:
     world = World()
-    resharder = world.store()._writer._throttle_handler  # noqa: SLF001
-    assert [type(each) for each in _memories(resharder)] == [IntervalLimiter]
+    handler = world.store()._writer._throttling  # noqa: SLF001
+    assert [type(each) for each in _memories(handler)] == [IntervalLimiter]

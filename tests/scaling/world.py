@@ -125,7 +125,7 @@ class World:
         """Return another process's grower that has loaded the layout."""
         settings = settings or Settings()
         layouts = LayoutSource(self, LAYOUTS, settings, self.runtime())
-        layouts.to_write(SERIES)
+        layouts.load_for_write(SERIES)
         recorder = UsageRecorder(self, USAGE, self.clock.now, self.random.random)
         return WriterAutoscaler(
             layouts,

@@ -101,8 +101,21 @@ class MemoryTable:
         return {"Responses": responses, "UnprocessedKeys": {}}
 
     def _put_item(self, request: Response) -> Response:
-        self._store(request["TableName"], request["Item"])
+        table, item = request["TableName"], request["Item"]
+        old = self._table(table).get(self.key_of(table, item))
+        self._check_condition(request, old)
+        self._store(table, item)
         return {}
+
+    def _check_condition(self, request: Response, old: Item | None) -> None:
+        condition = request.get("ConditionExpression")
+        names = request.get("ExpressionAttributeNames", {})
+        values = request.get("ExpressionAttributeValues", {})
+        if condition is None or _holds(condition, old, names, values):
+            return
+        wanted = request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+        code, message = "ConditionalCheckFailedException", "The conditional request failed"
+        raise ConditionFailedError(code, message, copy.deepcopy(old) if wanted else None)
 
     def _delete_item(self, request: Response) -> Response:
         table = request["TableName"]
@@ -141,10 +154,7 @@ class MemoryTable:
         values = request.get("ExpressionAttributeValues", {})
         stored = self._table(table)
         old = stored.get(self.key_of(table, key))
-        condition = request.get("ConditionExpression")
-        if condition is not None and not _holds(condition, old, names, values):
-            code = "ConditionalCheckFailedException"
-            raise ConditionFailedError(code, "The conditional request failed")
+        self._check_condition(request, old)
         item = copy.deepcopy(old) if old is not None else dict(key)
         _apply(request["UpdateExpression"], item, names, values)
         stored[self.key_of(table, key)] = item
@@ -285,10 +295,16 @@ def _snake(operation: str) -> str:
 def _holds(
     condition: str, item: Item | None, names: Mapping[str, str], values: Mapping[str, Any]
 ) -> bool:
+    if " OR " in condition:
+        return any(_holds(each, item, names, values) for each in condition.split(" OR "))
     existence = re.fullmatch(r"attribute_(not_)?exists\((#\w+)\)", condition)
     if existence:
         exists = item is not None and names[existence[2]] in item
         return exists != bool(existence[1])
+    at_most = re.fullmatch(r"(#\w+) <= (:\w+)", condition)
+    if at_most:
+        number = None if item is None else item.get(names[at_most[1]])
+        return number is not None and Decimal(number["N"]) <= Decimal(values[at_most[2]]["N"])
     equal = re.fullmatch(r"(#\w+) = (:\w+)", condition)
     assert equal, f"unknown condition: {condition}"
     return item is not None and item.get(names[equal[1]]) == values[equal[2]]

@@ -6,7 +6,7 @@ import pytest
 from spillway import Event, InvalidInputError, Settings
 from spillway.event import MAX_ITEM_BYTES
 from spillway.timestamps import format_time
-from spillway.writing.batches import address_event
+from spillway.writing.batches import build_item
 from spillway.writing.preparation import EventValidator, PreparedEvent
 from tests.support.fakes import NOON
 from tests.support.layouts import epoch
@@ -15,8 +15,8 @@ from tests.support.stores import DAY, HOUR, event_at
 
 
 def _prepare(event: Event, settings: Settings | None = None) -> PreparedEvent:
-    admission = EventValidator(settings or Settings(), NOON.timestamp())
-    return admission.prepare(0, event, "1" if event.id is None else event.id)
+    validator = EventValidator(settings or Settings(), NOON.timestamp())
+    return validator.prepare(event, "1" if event.id is None else event.id)
 
 
 def _refusal(event: Event, settings: Settings | None = None) -> tuple[str, str]:
@@ -159,7 +159,7 @@ def test_items_may_be_as_large_as_dynamodb_takes_and_no_larger(series: str) -> N
         except InvalidInputError:
             high = middle
     largest = _prepare(_with_payload_of(low, series=series), settings)
-    _, item = address_event(largest, epoch(shards=256, index_shards=256, bucket="minute"))
+    item = build_item(largest, epoch(shards=256, index_shards=256, bucket="minute"), 255)
     assert MAX_ITEM_BYTES - 8 <= item_bytes(item) <= MAX_ITEM_BYTES
     too_large = _with_payload_of(low + 1, series=series)
     assert _refusal(too_large, settings) == ("item_too_large", "payload")
