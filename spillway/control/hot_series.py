@@ -48,7 +48,7 @@ _GONE: Final = "ResourceNotFoundException"
 
 @dataclass(slots=True)
 class ShardThrottles:
-    """How often shards of one series throttled: (shard, start of the minute in epoch seconds, count)."""
+    """Throttles of one series: (shard, start of the minute in epoch seconds, count)."""
 
     counts: list[tuple[int, float, float]] = field(default_factory=list)
 

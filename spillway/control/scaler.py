@@ -55,7 +55,9 @@ _ADVICE: Final = {
         "no layout helps reads: read closed ranges through DAX,"
         " spread others by read=index, raise read capacity"
     ),
-    SignalKind.LAYOUTS: "the layout table: keep functions' layout caches and DAX on, raise its limits",
+    SignalKind.LAYOUTS: (
+        "the layout table: keep functions' layout caches and DAX on, raise its limits"
+    ),
 }
 _REPORTED: Final = {
     SignalKind.LIMIT: ScalingKind.CAPACITY_LIMITED,

@@ -109,7 +109,7 @@ class WriterAutoscaler:
             )
 
     def grow_ahead(self, series: str, demand: WriteDemand) -> None:
-        """Grow a series whose demand comes near its layout's capacity, before anything throttles."""
+        """Grow a series whose demand nears its layout's capacity, before anything throttles."""
         cached = self.layouts.known(series)
         if cached is None or self._is_limited(series):
             return
@@ -117,7 +117,7 @@ class WriterAutoscaler:
             self._run_exclusively(series, lambda: self._grow_ahead(series, demand))
 
     def refresh_layout(self, series: str) -> None:
-        """Read the layout of a throttling series again, once a second at most: others may change it."""
+        """Read the layout of a throttling series again, at most once a second."""
         if self._refreshes.may_pass(series):
             self._run_exclusively(series, lambda: self.layouts.reload(series))
 

@@ -1,4 +1,4 @@
-"""Handle throttled writes: find the cause, grow the layout where that helps, report where it does not."""
+"""Handling of throttled writes: find the cause, then grow the layout or report the limit."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -74,13 +74,13 @@ def send_probes(call: Call, table: str, throttles: ThrottleSummary) -> ProbeResu
 
 
 def attribute_by_concentration(throttles: ThrottleSummary) -> None:
-    """Blame key ranges for unexplained writes where one partition key throttled far above others."""
+    """Blame key ranges for unexplained writes where one key throttled far above others."""
     if _has_outlier(throttles.unexplained):
         throttles.explain_remaining((_GUESSED,))
 
 
 def _choose_probes(writes: Sequence[ThrottledWrite]) -> list[ThrottledWrite]:
-    """Return a write for each of the partition keys that throttled most, several for a single one."""
+    """Return a write for each partition key that throttled most, several for a single one."""
     by_key: dict[str, list[ThrottledWrite]] = {}
     for write in writes:
         by_key.setdefault(write.partition, []).append(write)
@@ -130,7 +130,8 @@ class ThrottleHandler:
                 by_series.setdefault(event.series, []).append(event)
         if not by_series:
             return list(pending)
-        # What throttles most goes first: a process reads the fleet's rate a few times a second only.
+        # What throttles most goes first: a process reads the fleet's rate a few times a second
+        # only.
         ranked = sorted(by_series.items(), key=lambda each: -len(each[1]))
         tasks = [
             partial(self._handle_series, series, events, deadline) for series, events in ranked
