@@ -1,12 +1,14 @@
-"""How fast layouts follow heat: the shipped writers over the model of DynamoDB's partitions, in virtual time.
+"""How fast layouts follow heat: the writers over the model of DynamoDB's partitions.
 
-10,000 writes a second of items of 1 KB on one series that starts with one shard; the table and its index are on demand and
-warm with 40 partitions each; 200 writers send batches of 25. Policies: no sharding; one shard more with 60 s of cooldown
-and a random wait of 1 to 10 s, as the AWS blog on choosing the number of shards has it; doubling; Spillway's own. Then a
-ramp that doubles every minute from 100 to 12,800 writes a second, and a table that is cold.
+10,000 writes a second of items of 1 KB on one series that starts with one shard; the table and its
+index are on demand and warm with 40 partitions each; 200 writers send batches of 25. Policies: no
+sharding; one shard more with 60 s of cooldown and a random wait of 1 to 10 s, as the AWS blog on
+choosing the number of shards has it; doubling; Spillway's own. Then a ramp that doubles every
+minute from 100 to 12,800 writes a second, and a table that is cold.
 
-Then series that throttle and are not the cause: 1,000 quiet neighbours of 6 writes a second each beside the hot series, and
-1,000 even series of 6 writes a second each on a new table of 4 partitions. None of them may grow.
+Then series that throttle and are not the cause: 1,000 quiet neighbours of 6 writes a second each
+beside the hot series, and 1,000 even series of 6 writes a second each on a new table of 4
+partitions. None of them may grow.
 """
 
 import argparse
@@ -215,8 +217,8 @@ def _cold(seeds: int, console: Console) -> None:
     for outcome in outcomes:
         stop = outcome.layout.stop if outcome.layout else None
         console.print(
-            f"Cold table of 4 partitions: {_changes(outcome)} changes to {_shards(outcome)} shards, "
-            f"then growth stops: {stop.reason if stop else 'it does not'}"
+            f"Cold table of 4 partitions: {_changes(outcome)} changes to {_shards(outcome)} shards,"
+            f" then growth stops: {stop.reason if stop else 'it does not'}"
         )
 
 

@@ -15,9 +15,13 @@ from lambdas.api.scaling import ScalingLog
 from lambdas.environment import CLIENT, ScalerEnvironment, open_client, read_environment_as
 from lambdas.start import started
 from spillway import Runtime
-from spillway.control.capacity import CapacityBounds
-from spillway.control.cloudwatch import CloudWatchView
-from spillway.control.factory import ScalerOptions, TableNames, open_scaler
+from spillway.control import (
+    CapacityBounds,
+    CloudWatchView,
+    ScalerOptions,
+    TableNames,
+    open_scaler,
+)
 from spillway.dynamodb.boto import call_through
 
 __all__ = ["handler"]

@@ -1,1 +1,1 @@
-"""A fleet of writers in virtual time: the shipped library over the model of DynamoDB's partitions."""
+"""A fleet of writers in virtual time, over the model of DynamoDB's partitions."""

@@ -1,4 +1,7 @@
-"""DynamoDB for the fleet: writes are admitted or throttled by the model and then forgotten; layouts and usage are kept."""
+"""DynamoDB for the fleet: the model admits or throttles writes, which are not stored.
+
+Layouts and usage are stored.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -65,14 +68,14 @@ def layouts_table() -> TableSettings:
 
 @dataclass
 class Seconds:
-    """Distinct events by the second of their first attempt, and how many of these were stored by it."""
+    """Distinct events by the second of their first attempt, and how many that stored."""
 
     offered: Counter[int] = field(default_factory=Counter)
     at_once: Counter[int] = field(default_factory=Counter)
 
 
 class SimulatedDynamoDB:
-    """The port in virtual time; a call takes `latency` seconds, half before it is carried out and half after."""
+    """The port in virtual time; a call takes `latency` seconds, half of them before it acts."""
 
     def __init__(
         self, time: VirtualTime, settings: TableSettings, random: Random, latency: float = 0.006

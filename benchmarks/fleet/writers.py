@@ -1,4 +1,4 @@
-"""The fleet: writers with an event store each, sending batches of one series at a given rate, each batch when it comes.
+"""A fleet of writers with an event store each, which send batches at a given rate.
 
 All writers write the hot series. Each neighbour is written by one of them.
 """
@@ -32,7 +32,8 @@ class FleetOutcome:
     """What a run showed; seconds count from its start.
 
     Attributes:
-        offered, at_once: distinct events of the hot series by second, and how many the first attempt stored.
+        offered, at_once: distinct events of the hot series by second, and how many the first
+        attempt stored.
         neighbours_at_once: share of the neighbours' events that the first attempt stored.
         grown: neighbours that have more than one shard in the end.
         index_throttled: writes that the layout table's sparse index throttled.
@@ -51,7 +52,7 @@ class FleetOutcome:
     index_throttled: int
 
     def settled_after(self, share: float = 0.99) -> int | None:
-        """Return the second from which on so large a share is stored at once; None where that never comes."""
+        """Return the second from which on `share` is stored at once, None without one."""
         last_bad = max(
             (
                 second
@@ -77,8 +78,8 @@ def no_sharding_key(_: Random) -> str | None:
 class WriterFleet:
     """Writers that share a simulated DynamoDB.
 
-    `rate` gives the hot series' events a second at each second of the run, None where there is none. Each neighbour
-    gets `neighbour_rate` events a second, `neighbour_batch` at a time.
+    `rate` gives the hot series' events a second at each second of the run, None where there is
+    none. Each neighbour gets `neighbour_rate` events a second, `neighbour_batch` at a time.
     """
 
     database: Callable[[VirtualTime, Random], SimulatedDynamoDB]
@@ -93,7 +94,7 @@ class WriterFleet:
     with_usage: bool = True
     sharding_key: Callable[[Random], str | None] = no_sharding_key
     payload_bytes: int = 800  # an item of just below 1 KB
-    patience: float = 4.0  # seconds that a writer retries for
+    timeout_seconds: float = 4.0  # of a write
 
     def run(self, seed: int) -> FleetOutcome:
         """Run in virtual time; equal seeds give equal outcomes."""
@@ -156,7 +157,7 @@ class WriterFleet:
         writers: int,
         batch: int,
     ) -> None:
-        """Begin a batch whenever this writer's share of the rate has brought one together; none waits for another."""
+        """Begin a batch as often as this writer's share of the rate has it, without waiting."""
         end = self._began + self.seconds
         self._time.sleep(self._random.random() * batch * writers / rate(0.0))
         while self._time.now < end:
@@ -177,7 +178,7 @@ class WriterFleet:
             )
             for n in range(batch)
         ]
-        result = store.write(events, timeout=self.patience)
+        result = store.write(events, timeout=self.timeout_seconds)
         self._rejected += len(result.rejected)
 
     def _outcome(self) -> FleetOutcome:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from spillway.control.monitoring import AlarmState
+from spillway.control import AlarmState
 
 __all__ = ["AlarmDeduplicator"]
 

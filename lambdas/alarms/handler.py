@@ -9,8 +9,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from lambdas.alarms.deduplicator import AlarmDeduplicator
 from lambdas.alarms.messages import Dropped, Scheduled
 from spillway import StorageError
-from spillway.control.monitoring import AlarmState, parse_signal
-from spillway.control.scaler import Scaler
+from spillway.control import AlarmState, Scaler, parse_signal
 
 __all__ = ["AlarmHandler"]
 

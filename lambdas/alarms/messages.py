@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
-from spillway.control.monitoring import AlarmState
+from spillway.control import AlarmState
 
 __all__ = ["Dropped", "Scheduled", "decode"]
 

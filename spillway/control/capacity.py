@@ -26,17 +26,17 @@ __all__ = [
 _WARM_STEP: Final = 2.0
 _WARM_MARGIN: Final = 1.25  # over the demand, where that is beyond one step
 _PROVISIONED_STEP: Final = 1.5
-_SETTLES: Final = 120.0  # seconds until the metrics tell what an increase has brought
+_SETTLING_SECONDS: Final = 120.0  # until metrics show the effect of a raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableThroughput:
-    """What a table or an index has; units a second.
+    """Throughput of a table or an index, in units a second.
 
     Attributes:
         active: whether it can be changed now: neither it nor its table is being changed.
         read, write: provisioned units, 0 on demand.
-        warm_read, warm_write: what it is ready for at once, 0 where the endpoint does not say.
+        warm_read, warm_write: warm throughput, 0 where the endpoint does not say.
         raised_at: when its provisioned units were last raised, in epoch seconds; 0 never.
     """
 
@@ -91,29 +91,29 @@ def parse_throughput(
 
 
 def next_warm_throughput(
-    now: TableThroughput, demand: float | None, most: int
+    now: TableThroughput, demand: float | None, max_units: int
 ) -> CapacityChange | None:
-    """Return what warm throughput is raised to: twice what it is, or what the demand needs, within the bound.
+    """Return the next warm throughput: twice the present or what demand needs, within the bound.
 
     None where it is not known or under change.
     """
     if not now.active or now.warm_write <= 0:
         return None
-    wanted = max(_WARM_STEP * now.warm_write, _WARM_MARGIN * (demand or 0.0))
-    return CapacityChange(now.warm_write, max(now.warm_write, min(math.ceil(wanted), most)))
+    needed = max(_WARM_STEP * now.warm_write, _WARM_MARGIN * (demand or 0.0))
+    return CapacityChange(now.warm_write, max(now.warm_write, min(math.ceil(needed), max_units)))
 
 
 def next_provisioned_throughput(
-    now: TableThroughput, at: float, most: int
+    now: TableThroughput, at: float, max_units: int
 ) -> CapacityChange | None:
-    """Return what provisioned write units are raised to: half as much again, within the bound.
+    """Return the next provisioned write units: half as much again, within the bound.
 
     None on demand, and while a raise is under way or too young to have shown in the metrics.
     """
-    if now.write <= 0 or not now.active or at - now.raised_at < _SETTLES:
+    if now.write <= 0 or not now.active or at - now.raised_at < _SETTLING_SECONDS:
         return None
-    wanted = math.ceil(_PROVISIONED_STEP * now.write)
-    return CapacityChange(now.write, max(now.write, min(wanted, most)))
+    needed = math.ceil(_PROVISIONED_STEP * now.write)
+    return CapacityChange(now.write, max(now.write, min(needed, max_units)))
 
 
 def warm_update(
@@ -139,13 +139,13 @@ def _update(table: str, target: ThrottleTarget, change: dict[str, Any]) -> dict[
     return {"TableName": table, "GlobalSecondaryIndexUpdates": [update]}
 
 
-_REST: Final = 600.0  # seconds between two raises of warm throughput: DynamoDB takes its time to add partitions
+_WARM_COOLDOWN_SECONDS: Final = 600.0  # DynamoDB takes its time to add partitions
 _UNDER_CHANGE: Final = "ResourceInUseException"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityBounds:
-    """Most write units a second that throughput is raised to; 0 never raises it."""
+    """Upper bounds of throughput, in write units a second; 0 never raises it."""
 
     warm: int = 0
     provisioned: int = 0
@@ -153,10 +153,11 @@ class CapacityBounds:
 
 @dataclass(slots=True)
 class CapacityManager:
-    """Raises throughput of the main table and its index. `now` is the wall clock; a `dry_run` only reports.
+    """Raises throughput of the table and its index. A `dry_run` only reports.
 
-    Each call costs one DescribeTable, and an UpdateTable where it raises. StorageErrors are raised, but for what DynamoDB
-    refuses, such as a quota: that is reported.
+    Each call costs one DescribeTable, and an UpdateTable where it raises. Raises StorageError, but
+    reports what DynamoDB refuses, such as a quota. Remembers one time for the table and one for the
+    index.
     """
 
     call: Call
@@ -170,10 +171,10 @@ class CapacityManager:
     def warm(
         self, target: ThrottleTarget, demand: float | None, series: str, evidence: str
     ) -> str | None:
-        """CapacityChange warm throughput for a series that more shards can't help; return what was done, None for nothing."""
-        if self.now() - self._warmed.get(target, 0.0) < _REST:
+        """Raise warm throughput for a series that more shards can't help; return what was done."""
+        if self.now() - self._warmed.get(target, 0.0) < _WARM_COOLDOWN_SECONDS:
             return None
-        found = self._described(target)
+        found = self._read_throughput(target)
         if found is None or found.write > 0:  # provisioned throughput has its own means
             return None
         raised = next_warm_throughput(found, demand, self.bounds.warm)
@@ -184,11 +185,11 @@ class CapacityManager:
         if not self._raise(ScalingKind.WARMED, done, raised, request, series, evidence):
             return None
         self._warmed[target] = self.now()
-        return _told(done, raised)
+        return _describe_change(done, raised)
 
     def provision(self, target: ThrottleTarget, metric: str) -> bool:
-        """CapacityChange provisioned throughput; tell whether there is any, which is what limits then."""
-        found = self._described(target)
+        """Raise provisioned throughput; return whether there is any."""
+        found = self._read_throughput(target)
         if found is None or found.write <= 0:
             return False
         raised = next_provisioned_throughput(found, self.now(), self.bounds.provisioned)
@@ -198,11 +199,11 @@ class CapacityManager:
             self._raise(ScalingKind.PROVISIONED, done, raised, request, "", metric)
         return True
 
-    def _described(self, target: ThrottleTarget) -> TableThroughput | None:
+    def _read_throughput(self, target: ThrottleTarget) -> TableThroughput | None:
         answer = self.call("DescribeTable", {"TableName": self.table})
         return parse_throughput(answer["Table"], target)
 
-    def _raise(  # noqa: PLR0913, PLR0917  what it does and what it tells
+    def _raise(  # noqa: PLR0913, PLR0917  the change and its report
         self,
         kind: ScalingKind,
         what: str,
@@ -211,21 +212,23 @@ class CapacityManager:
         series: str,
         evidence: str,
     ) -> bool:
-        told = _told(what, raised)
+        text = _describe_change(what, raised)
         if not raised.is_raise:
-            self._tell(ScalingKind.AT_BOUND, series, f"{what} stays at {raised.before:,}", evidence)
+            self._report(
+                ScalingKind.AT_BOUND, series, f"{what} stays at {raised.before:,}", evidence
+            )
             return False
         if not self.dry_run:
             try:
                 self.call("UpdateTable", request)
             except RefusedError as error:
                 if error.code != _UNDER_CHANGE:
-                    self._tell(ScalingKind.AT_BOUND, series, f"{told}: {error}", evidence)
+                    self._report(ScalingKind.AT_BOUND, series, f"{text}: {error}", evidence)
                 return False
-        self._tell(kind, series, told, evidence)
+        self._report(kind, series, text, evidence)
         return not self.dry_run
 
-    def _tell(self, kind: ScalingKind, series: str, reason: str, evidence: str) -> None:
+    def _report(self, kind: ScalingKind, series: str, reason: str, evidence: str) -> None:
         self.observe(
             ScalingEvent(
                 kind=kind, series=series, reason=reason, evidence=evidence, dry_run=self.dry_run
@@ -233,5 +236,5 @@ class CapacityManager:
         )
 
 
-def _told(what: str, raised: CapacityChange) -> str:
+def _describe_change(what: str, raised: CapacityChange) -> str:
     return f"{what} raised from {raised.before:,} to {raised.after:,} write units/s"

@@ -29,10 +29,12 @@ _INDEX_METRIC: Final = "WriteKeyRangeThroughputThrottleEvents"
 
 
 class CloudWatchView:
-    """What CloudWatch knows of one table and of the alarms whose names begin with a prefix.
+    """CloudWatch's view of one table, and of the alarms whose names begin with a prefix.
 
-    Needs the rights to `cloudwatch:DescribeAlarms`, `cloudwatch:GetInsightRuleReport` and `cloudwatch:GetMetricData`.
-    Errors are StorageErrors: ThrottledError, RefusedError, UnreachableError. Retries are the client's own.
+    Needs the rights to `cloudwatch:DescribeAlarms`, `cloudwatch:GetInsightRuleReport` and
+    `cloudwatch:GetMetricData`.
+    Errors are StorageErrors: ThrottledError, RefusedError, UnreachableError. Retries are the
+    client's own.
     """
 
     def __init__(self, client: "CloudWatchClient", table: str, alarm_prefix: str) -> None:
@@ -50,7 +52,7 @@ class CloudWatchView:
             for page in pages:
                 found += page["MetricAlarms"]
         except (BotoCoreError, ClientError) as error:
-            raise _failed(error) from error
+            raise _to_storage_error(error) from error
         return [_alarm(each) for each in found if "MetricName" in each]
 
     def throttled_keys(self, rule: str, since: float, until: float) -> Sequence[ThrottledKey]:
@@ -64,7 +66,7 @@ class CloudWatchView:
                 MaxContributorCount=_MAX_KEYS,
             )
         except (BotoCoreError, ClientError) as error:
-            raise _failed(error) from error
+            raise _to_storage_error(error) from error
         return [
             ThrottledKey(each["Keys"][0], point["Timestamp"].timestamp(), point["ApproximateValue"])
             for each in answer.get("Contributors", [])
@@ -78,7 +80,7 @@ class CloudWatchView:
                 MetricDataQueries=[self._query], StartTime=_time(since), EndTime=_time(until)
             )
         except (BotoCoreError, ClientError) as error:
-            raise _failed(error) from error
+            raise _to_storage_error(error) from error
         (found,) = answer["MetricDataResults"]
         values = zip(found["Timestamps"], found["Values"], strict=True)
         return {at.timestamp(): value for at, value in values if value > 0}
@@ -117,19 +119,19 @@ def _time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _failed(error: BotoCoreError | ClientError) -> StorageError:
+def _to_storage_error(error: BotoCoreError | ClientError) -> StorageError:
     if isinstance(error, BotoCoreError):
         return UnreachableError(type(error).__name__, str(error))
-    told: Any = error.response.get("Error", {})
-    code, message = str(told.get("Code", "")), str(told.get("Message", ""))
+    details: Any = error.response.get("Error", {})
+    code, message = str(details.get("Code", "")), str(details.get("Message", ""))
     if "Throttl" in code or code == "LimitExceededFault":
         return ThrottledError(code, message)
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
     return (UnreachableError if status >= 500 else RefusedError)(code, message)
 
 
-_CONSUMED_FOR: Final = timedelta(minutes=5)
-_PROVISIONED_FOR: Final = timedelta(minutes=15)  # a figure every five minutes
+_CONSUMED_WINDOW: Final = timedelta(minutes=5)
+_PROVISIONED_WINDOW: Final = timedelta(minutes=15)  # a figure every five minutes
 
 
 def capacity_through(
@@ -137,8 +139,9 @@ def capacity_through(
 ) -> CapacityMetrics:
     """Return the write capacity of a table and its index by CloudWatch; `now` is in epoch seconds.
 
-    Consumption is that of the busiest of the last five minutes. Each use costs one GetMetricData of four metrics and
-    needs the right to `cloudwatch:GetMetricData`; UnreachableError where CloudWatch does not answer.
+    Consumption is that of the busiest of the last five minutes. Each use costs one GetMetricData of
+    four metrics and needs the right to `cloudwatch:GetMetricData`; UnreachableError where
+    CloudWatch does not answer.
     """
     dimensions: dict[ThrottleTarget, list[DimensionTypeDef]] = {
         ThrottleTarget.TABLE: [{"Name": "TableName", "Value": table}],
@@ -153,7 +156,7 @@ def capacity_through(
         end = datetime.fromtimestamp(now(), UTC)
         try:
             answer = client.get_metric_data(
-                MetricDataQueries=queries, StartTime=end - _PROVISIONED_FOR, EndTime=end
+                MetricDataQueries=queries, StartTime=end - _PROVISIONED_WINDOW, EndTime=end
             )
         except (BotoCoreError, ClientError) as error:
             raise UnreachableError(type(error).__name__, str(error)) from error
@@ -161,7 +164,7 @@ def capacity_through(
             each["Id"]: dict(zip(each["Timestamps"], each["Values"], strict=True))
             for each in answer["MetricDataResults"]
         }
-        return {target: _use(target, found, end - _CONSUMED_FOR) for target in ThrottleTarget}
+        return {target: _use(target, found, end - _CONSUMED_WINDOW) for target in ThrottleTarget}
 
     return uses
 

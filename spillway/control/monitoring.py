@@ -17,7 +17,7 @@ _INDEX: Final = "GlobalSecondaryIndexName"
 
 
 class SignalKind(StrEnum):
-    """What an alarm is about, as far as it decides what is done."""
+    """Kinds of alarms, by what the scaler does about them."""
 
     KEY_RANGE = "key_range"  # writes to hot keys: layouts grow
     PROVISIONED = "provisioned"  # writes beyond provisioned capacity: it may be raised
@@ -74,7 +74,7 @@ class Signal:
 
 
 def parse_signal(alarm: AlarmState, *, events: str, layouts: str) -> Signal | None:
-    """Return what an alarm tells about the tables named, None where it watches something else."""
+    """Return the signal of an alarm, None where it does not watch these tables."""
     if alarm.namespace != _NAMESPACE or alarm.metric not in _THROTTLING:
         return None
     rest = dict(alarm.dimensions)
@@ -102,7 +102,7 @@ class MonitoringPort(Protocol):
     """Alarms, metrics and Contributor Insights. Methods raise StorageError."""
 
     def in_alarm(self) -> Sequence[AlarmState]:
-        """Return the alarms of this deployment that are in ALARM. Costs one DescribeAlarms for each 100."""
+        """Return this deployment's alarms that are in ALARM; one DescribeAlarms for each 100."""
         ...
 
     def throttled_keys(self, rule: str, since: float, until: float) -> Sequence[ThrottledKey]:
@@ -110,5 +110,8 @@ class MonitoringPort(Protocol):
         ...
 
     def index_throttles(self, since: float, until: float) -> Mapping[float, float]:
-        """Return how many writes key ranges of the index throttled, by the minute's start. Costs one GetMetricData."""
+        """Return the writes that key ranges of the index throttled, by the minute's start.
+
+        Costs one GetMetricData.
+        """
         ...

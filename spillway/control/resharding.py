@@ -1,7 +1,7 @@
-"""Resharder: what a series whose key ranges throttle is given: shards, or else the partitions that these need.
+"""Resharding by the scaler: shards for a throttling series, or capacity where shards suffice.
 
-Decides as the writers do, by the same policy, and changes the layout in the same way. What throttled before the layout's last
-change is no evidence against the layout as it is: so duplicates of an alarm, late ones, and whoever comes second change nothing.
+Decides by the writers' policy and changes the layout as they do. Throttles from before the
+layout's last change do not count, so duplicate or late alarms change nothing.
 """
 
 from collections import Counter
@@ -25,19 +25,14 @@ from spillway.scaling.policy import (
 from spillway.scaling.updates import LayoutGrower, describe_evidence
 from spillway.scaling.usage import WriteDemand
 
-__all__ = ["Resharder", "evidence_since"]
+__all__ = ["Resharder"]
 
-_CONCENTRATED: Final = 0.5  # share of the throttles in one shard that no count can part
-
-
-def evidence_since(layout: Layout) -> float:
-    """Return the time from which throttles speak about the layout as it is."""
-    return 0.0 if layout.version == 1 else layout.last_updated
+_CONCENTRATED: Final = 0.5  # share of throttles that shows one hot shard
 
 
 @dataclass(frozen=True, slots=True)
 class Resharder:
-    """Relieves one series after the other. `now` is the wall clock. Methods raise StorageError."""
+    """Reshards one series at a time. Methods raise StorageError."""
 
     layouts: LayoutSource
     grower: LayoutGrower
@@ -46,22 +41,22 @@ class Resharder:
     def reshard_table(
         self, snapshot: Snapshot, throttled: dict[int, float], demand: WriteDemand | None
     ) -> None:
-        """Relieve a series whose shards of the table throttle, by shard."""
+        """Reshard a series whose shards of the table throttle; `throttled` counts by shard."""
         if throttled and (demand is None or writes_enough(demand.table_units, self.grower.growth)):
             counts = Counter({shard: round(count) for shard, count in throttled.items()})
-            self._relieve(snapshot, ThrottleSummary(table=counts), demand, ThrottleTarget.TABLE)
+            self._reshard(snapshot, ThrottleSummary(table=counts), demand, ThrottleTarget.TABLE)
 
     def reshard_index(self, snapshot: Snapshot, throttles: float, demand: WriteDemand) -> None:
-        """Relieve a series whose shards of the index throttle: which ones, nobody tells."""
+        """Reshard a series whose index shards throttle. Nothing tells which of them do."""
         if throttles > 0:
-            self._relieve(
+            self._reshard(
                 snapshot,
                 ThrottleSummary(index=Counter({0: round(throttles)})),
                 demand,
                 ThrottleTarget.INDEX,
             )
 
-    def _relieve(
+    def _reshard(
         self,
         snapshot: Snapshot,
         throttles: ThrottleSummary,
@@ -109,6 +104,6 @@ class Resharder:
 
 
 def _one_shard(side: SideObservation) -> bool:
-    """Tell whether most throttles of many shards are one shard's: more partitions would not part them either."""
+    """Return whether one shard of many has most throttles: more partitions would not part them."""
     counts = sorted(side.throttled.values())
     return side.shards > 2 and counts[-1] > _CONCENTRATED * sum(counts)

@@ -1,38 +1,63 @@
-"""The scaler: answers alarms, goes on while they last, and takes shards back that nobody needs.
+"""The scaler: answers alarms, goes on while they last, and shrinks layouts nobody needs so large.
 
 | what throttles | what is done |
 |---|---|
-| writes, on key ranges of the table | the series that Contributor ThrottleInsights names grow |
-| writes, on key ranges of the index | the series grow that want more of it than their index shards carry |
+| writes, on key ranges of the table | the series that Contributor Insights names grow |
+| writes, on key ranges of the index | series that demand more than their index shards take grow |
 | the same, with shards that suffice on paper | warm throughput is raised, within a bound |
-| writes, on provisioned capacity | that is raised, within a bound |
+| writes, on provisioned capacity | provisioned throughput is raised, within a bound |
 | writes, on other limits; reads; the layout table | it is reported: no layout helps |
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from spillway.control.capacity import CapacityManager
-from spillway.control.index_candidates import IndexCandidate, IndexCandidates, overloaded
-from spillway.control.insights import ShardThrottles, ThrottleInsights
+from spillway.control.capacity import CapacityBounds, CapacityManager
+from spillway.control.hot_series import (
+    IndexCandidate,
+    IndexCandidates,
+    ShardThrottles,
+    ThrottleInsights,
+    evidence_since,
+    overloaded,
+)
 from spillway.control.monitoring import MonitoringPort, Signal, SignalKind, parse_signal
-from spillway.control.resharding import Resharder, evidence_since
-from spillway.control.shrinking import ShrinkSweep
-from spillway.dynamodb.port import StorageError
+from spillway.control.resharding import Resharder
+from spillway.control.shrinking import ShrinkSettings, ShrinkSweep
+from spillway.dynamodb.port import Call, StorageError
+from spillway.layouts.repository import ShardedSeries
 from spillway.layouts.source import LayoutSource
+from spillway.runtime import Runtime
 from spillway.scaling.policy import ThrottleTarget
-from spillway.scaling.updates import Observer, ScalingEvent, ScalingKind
+from spillway.scaling.updates import (
+    LayoutGrower,
+    LayoutUpdater,
+    Observer,
+    ScalingEvent,
+    ScalingKind,
+)
 from spillway.scaling.usage import UsageReader
+from spillway.settings import Settings
 
-__all__ = ["Scaler"]
+__all__ = ["Scaler", "ScalerOptions", "TableNames", "open_scaler"]
 
-_WINDOW: Final = 300.0  # seconds before now in which throttles count
+
+_WINDOW_SECONDS: Final = 300.0  # before now, in which throttles count
 _ADVICE: Final = {
-    SignalKind.LIMIT: "a limit of the account or the on-demand maximum: ask AWS for a higher quota, or raise the maximum",
-    SignalKind.READS: "no layout helps reads: read closed ranges through DAX, spread others by read=index, raise read capacity",
-    SignalKind.LAYOUTS: "the layout table: keep functions' layout caches and DAX on, raise its limits",
+    SignalKind.LIMIT: (
+        "a limit of the account or the on-demand maximum:"
+        " ask AWS for a higher quota, or raise the maximum"
+    ),
+    SignalKind.READS: (
+        "no layout helps reads: read closed ranges through DAX,"
+        " spread others by read=index, raise read capacity"
+    ),
+    SignalKind.LAYOUTS: (
+        "the layout table: keep functions' layout caches and DAX on, raise its limits"
+    ),
 }
 _REPORTED: Final = {
     SignalKind.LIMIT: ScalingKind.CAPACITY_LIMITED,
@@ -42,8 +67,35 @@ _REPORTED: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableNames:
+    """Names of the tables."""
+
+    events: str
+    layouts: str
+    usage: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalerOptions:
+    """Settings of the scaler.
+
+    Attributes:
+        dry_run: decide and report, but change nothing.
+        shrink_window: how long usage must be low before a layout shrinks; None never shrinks.
+        bounds: how far throughput is raised.
+    """
+
+    dry_run: bool = False
+    shrink_window: timedelta | None = timedelta(hours=36)
+    bounds: CapacityBounds = field(default_factory=CapacityBounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scaler:
-    """Acts on signals. Clocks as in `Runtime`; names as of the tables. Raises the first StorageError after all else is done."""
+    """Acts on alarms and on the schedule. `open_scaler` makes one.
+
+    Methods raise the first StorageError after all other work is done.
+    """
 
     events: str
     layouts_table: str
@@ -59,22 +111,22 @@ class Scaler:
     now: Callable[[], float]
 
     def on_alarm(self, signal: Signal) -> None:
-        """Do what a signal asks for; what no layout helps is reported."""
+        """Act on a signal, or report it where no layout helps."""
         if signal.kind in _REPORTED:
             self._report(_REPORTED[signal.kind], _ADVICE[signal.kind], signal.metric)
         elif signal.kind is SignalKind.PROVISIONED:
             if not self.capacity.provision(signal.target, signal.metric):
                 self._report(ScalingKind.CAPACITY_LIMITED, "capacity", signal.metric)
         else:
-            self.relieve(signal.target)
+            self._handle_key_ranges(signal.target)
 
     def on_schedule(self, deadline: float) -> None:
-        """Go on with what is in ALARM, then look whether layouts may shrink, until `deadline` (monotonic)."""
+        """Act on what is still in ALARM, then shrink layouts until `deadline` (monotonic)."""
         found = (
             parse_signal(alarm, events=self.events, layouts=self.layouts_table)
             for alarm in self.monitoring.in_alarm()
         )
-        # What is only reported was, when its alarm went off.
+        # Signals that are only reported were reported when the alarm went off.
         lasting = {each for each in found if each is not None and each.kind not in _REPORTED}
         tasks: list[_Task] = [
             partial(self.on_alarm, signal)
@@ -82,24 +134,24 @@ class Scaler:
         ]
         if self.shrink_sweep is not None:
             tasks.append(partial(self.shrink_sweep.run, deadline))
-        _all(tasks)
+        _run_all(tasks)
 
-    def relieve(self, target: ThrottleTarget) -> None:
-        """Relieve the series whose writes key ranges of the table or its index throttled in the last minutes."""
+    def _handle_key_ranges(self, target: ThrottleTarget) -> None:
+        """Reshard the series that key ranges of the table or its index throttled lately."""
         now = self.now()
         if target is ThrottleTarget.TABLE:
-            self._relieve_table(now - _WINDOW, now)
+            self._reshard_table(now - _WINDOW_SECONDS, now)
         else:
-            self._relieve_index(now - _WINDOW, now)
+            self._reshard_index(now - _WINDOW_SECONDS, now)
 
-    def _relieve_table(self, since: float, now: float) -> None:
+    def _reshard_table(self, since: float, now: float) -> None:
         throttled = self.insights.throttled(since, now)
-        _all(
-            partial(self._relieve_series, series, shards, since, now)
+        _run_all(
+            partial(self._reshard_series, series, shards, since, now)
             for series, shards in throttled.items()
         )
 
-    def _relieve_series(
+    def _reshard_series(
         self, series: str, throttles: ShardThrottles, since: float, now: float
     ) -> None:
         snapshot = self.layouts.read_snapshot(series)
@@ -110,15 +162,15 @@ class Scaler:
         if by_shard:
             self.resharder.reshard_table(snapshot, by_shard, self.usage.recent(series, since, now))
 
-    def _relieve_index(self, since: float, now: float) -> None:
+    def _reshard_index(self, since: float, now: float) -> None:
         throttles = self.monitoring.index_throttles(since, now)
-        candidates = self.candidates.of(throttles, since, now) if throttles else ()
-        _all(
-            partial(self._relieve_suspect, candidate)
+        candidates = self.candidates.find(throttles, since, now) if throttles else ()
+        _run_all(
+            partial(self._reshard_candidate, candidate)
             for candidate in overloaded(candidates, self.resharder.grower.growth, now)
         )
 
-    def _relieve_suspect(self, candidate: IndexCandidate) -> None:
+    def _reshard_candidate(self, candidate: IndexCandidate) -> None:
         snapshot = self.layouts.read_snapshot(candidate.layout.series)
         if snapshot is not None and snapshot.layout.version == candidate.layout.version:
             self.resharder.reshard_index(snapshot, candidate.throttles, candidate.demand)
@@ -130,8 +182,8 @@ class Scaler:
 _Task = Callable[[], object]
 
 
-def _all(tasks: Iterable[_Task]) -> None:
-    """Run all tasks; raise the first StorageError once all have ended, so that one bad series holds no other up."""
+def _run_all(tasks: Iterable[_Task]) -> None:
+    """Run all tasks, then raise the first StorageError: one bad series holds no other up."""
     failed: StorageError | None = None
     for task in tasks:
         try:
@@ -140,3 +192,62 @@ def _all(tasks: Iterable[_Task]) -> None:
             failed = failed or error
     if failed is not None:
         raise failed
+
+
+def open_scaler(  # noqa: PLR0913  all parts meet here
+    call: Call,
+    monitoring: MonitoringPort,
+    tables: TableNames,
+    *,
+    settings: Settings,
+    options: ScalerOptions,
+    observe: Observer,
+    runtime: Runtime | None = None,
+) -> Scaler:
+    """Return a scaler; make one a process. `settings` are those of the writers, growth included."""
+    runtime = runtime or Runtime()
+    layouts = LayoutSource(call, tables.layouts, settings, runtime)
+    listing = ShardedSeries(call, tables.layouts, runtime)
+    usage = UsageReader(call, tables.usage)
+    updater = LayoutUpdater(layouts, observe, runtime.now, options.dry_run)
+    capacity = CapacityManager(
+        call, tables.events, options.bounds, observe, runtime.now, options.dry_run
+    )
+    shrink = _shrink_settings(options, settings)
+    return Scaler(
+        events=tables.events,
+        layouts_table=tables.layouts,
+        monitoring=monitoring,
+        insights=ThrottleInsights(call, monitoring, tables.events, runtime.monotonic),
+        layouts=layouts,
+        usage=usage,
+        candidates=IndexCandidates(listing, usage, runtime.parallel),
+        resharder=Resharder(layouts, LayoutGrower(updater, settings.growth), capacity),
+        capacity=capacity,
+        shrink_sweep=None
+        if shrink is None
+        else ShrinkSweep(
+            listing,
+            layouts,
+            usage,
+            updater,
+            shrink,
+            settings.growth,
+            runtime.now,
+            runtime.monotonic,
+        ),
+        observe=observe,
+        now=runtime.now,
+    )
+
+
+def _shrink_settings(options: ScalerOptions, settings: Settings) -> ShrinkSettings | None:
+    if options.shrink_window is None:
+        return None
+    window = options.shrink_window.total_seconds()
+    return ShrinkSettings(
+        window_seconds=window,
+        peak_window_seconds=max(window, ShrinkSettings().peak_window_seconds),
+        min_shards=settings.shards,
+        min_index_shards=settings.index_shards,
+    )

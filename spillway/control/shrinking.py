@@ -62,11 +62,11 @@ def decide_shrink(
     settings: ShrinkSettings,
     growth: Growth,
 ) -> ScalingDecision:
-    """Decide whether a layout gives up shards, by the windows recorded up to `now` (epoch seconds), in order.
+    """Decide whether a layout gives up shards, by the windows up to `now`, in order.
 
     For series all of whose writers record their usage: what is not recorded counts as idle.
     """
-    if now - layout.last_updated < _rest(layout, settings):
+    if now - layout.last_updated < _hold_seconds(layout, settings):
         return ScalingDecision()
     max_utilization = growth.max_utilization or _MAX_UTILIZATION
     recent = _peak(windows, now - settings.window_seconds)
@@ -88,8 +88,8 @@ def decide_shrink(
     table = max(needed(recent.table_units, peak.table_units), settings.min_shards)
     index = max(needed(recent.index_units, peak.index_units), settings.min_index_shards)
     return ScalingDecision(
-        shards=_fewer(current.shards, table, step),
-        index_shards=_fewer(current.index_shards, index, step),
+        shards=_step_down(current.shards, table, step),
+        index_shards=_step_down(current.index_shards, index, step),
     )
 
 
@@ -97,8 +97,8 @@ def _peak(windows: Sequence[UsageWindow], since: float) -> WriteDemand:
     return peak_demand(windows[bisect_left(windows, since, key=lambda window: window.start) :])
 
 
-def _rest(layout: Layout, settings: ShrinkSettings) -> float:
-    """Return seconds for which a layout stays as it is: a growth for a whole window, a step down for the cooldown."""
+def _hold_seconds(layout: Layout, settings: ShrinkSettings) -> float:
+    """Return the seconds for which a layout stays: a window after growth, else the cooldown."""
     if len(layout.epochs) > 1:
         before, current = layout.epochs[-2:]
         if before.shards >= current.shards and before.index_shards >= current.index_shards:
@@ -106,7 +106,7 @@ def _rest(layout: Layout, settings: ShrinkSettings) -> float:
     return max(settings.window_seconds, settings.cooldown_seconds)
 
 
-def _fewer(count: int, needed: int, max_step: int) -> int | None:
+def _step_down(count: int, needed: int, max_step: int) -> int | None:
     """Return the count after one step down, a power of two; None where it stays."""
     lowest = max(needed, -(-count // max_step))
     fewer = 1 << (lowest - 1).bit_length()
@@ -122,7 +122,8 @@ _CHUNKS: Final = (1_800.0, 6 * 3_600.0, 48 * 3_600.0)  # seconds back that usage
 class ShrinkSweep:
     """Shrinks idle layouts, 50 a run: 3,000 an hour at a run a minute.
 
-    Where the process is replaced, a round begins anew. `now` is the wall clock, `monotonic` the clock of deadlines.
+    Remembers its place in the list, nothing by series. A new process begins a new round. `now` is
+    the wall clock, `monotonic` the clock of deadlines.
     """
 
     listing: ShardedSeries
@@ -138,24 +139,25 @@ class ShrinkSweep:
     _finished: bool = True
 
     def run(self, deadline: float) -> int:
-        """Look at the next page of layouts until `deadline`, and return how many were looked at. Raises StorageError.
+        """Shrink idle layouts of the next page until `deadline`; return how many were checked.
 
-        Costs a Query and a BatchGetItem, and for each layout that may change again one of its usage, or three where that is low: half a read unit
-        each for one that is idle, 8 for one that is busy, up to 600 for one that was in use for the whole window.
+        Costs a Query and a BatchGetItem. For each layout past its cooldown it costs one Query of
+        usage, or three where usage is low: half a read unit each for an idle one, 8 for a busy one, up to 600
+        for one that was in use for the whole window. Raises StorageError.
         """
-        if not self._goes_on():
+        if not self._begin_or_continue():
             return 0
         page, following = self.listing.page(self._after, _PAGE)
         for looked, layout in enumerate(page):
             if self.monotonic() >= deadline:
                 return looked
-            self._look_at(layout)
+            self._shrink_if_idle(layout)
             self._after = layout.series
         self._after, self._finished = following, following is None
         return len(page)
 
-    def _goes_on(self) -> bool:
-        """Tell whether a round is under way, or a new one due."""
+    def _begin_or_continue(self) -> bool:
+        """Return whether a round is under way, or begin one that is due."""
         now = self.monotonic()
         if self._finished and self._begun is not None and now - self._begun < _ROUND:
             return False
@@ -163,18 +165,21 @@ class ShrinkSweep:
             self._begun, self._finished, self._after = now, False, None
         return True
 
-    def _look_at(self, observation: Layout) -> None:
-        decision, evidence = self._decide(observation)
+    def _shrink_if_idle(self, listed: Layout) -> None:
+        decision, evidence = self._decide(listed)
         if not decision.grows:
             return
-        snapshot = self.layouts.read_snapshot(observation.series)
-        if snapshot is None or snapshot.layout.version != observation.version:
+        snapshot = self.layouts.read_snapshot(listed.series)
+        if snapshot is None or snapshot.layout.version != listed.version:
             return  # it changed meanwhile: the next round sees that
         reason = ChangeReason("idle", evidence)
         self.updater.change(snapshot, decision, reason, ScalingKind.SHRANK)
 
     def _decide(self, layout: Layout) -> tuple[ScalingDecision, str]:
-        """Decide by as little usage as does: more never takes more shards, so the first that needs all of them settles it."""
+        """Decide by the least history that does.
+
+        More history can only raise the count, so it stops once all shards are needed.
+        """
         now = self.now()
         decision = decide_shrink(layout, (), now, self.shrink, self.growth)
         windows: list[UsageWindow] = []
@@ -186,9 +191,9 @@ class ShrinkSweep:
             windows = self.usage.windows(layout.series, since, read_from) + windows
             read_from = since
             decision = decide_shrink(layout, windows, now, self.shrink, self.growth)
-        return decision, self._evidence(windows)
+        return decision, self._describe_peak(windows)
 
-    def _evidence(self, windows: list[UsageWindow]) -> str:
+    def _describe_peak(self, windows: list[UsageWindow]) -> str:
         peak, hours = peak_demand(windows), self.shrink.peak_window_seconds / 3_600
         return (
             f"at most {peak.table_units:,.0f} (table) and {peak.index_units:,.0f} (index) units/s"

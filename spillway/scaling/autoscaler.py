@@ -20,8 +20,7 @@ from spillway.dynamodb.port import StorageError
 from spillway.layouts.model import Layout
 from spillway.layouts.source import LayoutSource
 from spillway.layouts.transitions import ChangeReason
-from spillway.limiters import IntervalLimiter, RateLimiter
-from spillway.memo import Memo
+from spillway.memo import IntervalLimiter, Memo, RateLimiter
 from spillway.runtime import Runtime
 from spillway.scaling.evidence import Crowding, ThrottledRates, ThrottleSummary
 from spillway.scaling.policy import (
@@ -109,7 +108,7 @@ class WriterAutoscaler:
             )
 
     def grow_ahead(self, series: str, demand: WriteDemand) -> None:
-        """Grow a series whose demand comes near its layout's capacity, before anything throttles."""
+        """Grow a series whose demand nears its layout's capacity, before anything throttles."""
         cached = self.layouts.cached_layout(series)
         if cached is None or self._is_limited(series):
             return
@@ -117,7 +116,7 @@ class WriterAutoscaler:
             self._run_exclusively(series, lambda: self._grow_ahead(series, demand))
 
     def refresh_layout(self, series: str) -> None:
-        """Read the layout of a throttling series again, once a second at most: others may change it."""
+        """Read the layout of a throttling series again, at most once a second."""
         if self._refreshes.may_pass(series):
             self._run_exclusively(series, lambda: self.layouts.reload(series))
 

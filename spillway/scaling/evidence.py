@@ -1,4 +1,4 @@
-"""What throttled a series' writes: throttling reasons added up, or CloudWatch figures where no reason is given."""
+"""Evidence of throttling: its reasons added up, or CloudWatch figures where none is given."""
 
 import math
 import threading
@@ -66,7 +66,8 @@ class ThrottleSummary:
         capacity: reasons that are no key range: provisioned, on-demand maximum, account.
         unexplained: writes that came back without a reason.
         epoch_id: the epoch that the writes were under, None where that is not known.
-        new_units: units of events that key ranges throttled for the first time: retries are not demand.
+        new_units: units of events that key ranges throttled for the first time: retries are not
+        demand.
     """
 
     table: Counter[int] = field(default_factory=Counter)
@@ -119,14 +120,14 @@ class ThrottleSummary:
         self.unexplained.clear()
 
     def demand_on_throttled(self, demand: WriteDemand) -> float:
-        """Return the units a second that a demand wants of what throttles: the table, the index, or the more of both."""
+        """Return the demanded units a second of what throttles: table, index, or the higher one."""
         table = demand.table_units if self.table else 0.0
         return max(table, demand.index_units if self.index else 0.0)
 
     def observation(
         self, layout: Layout, demand: WriteDemand | None, now: float
     ) -> ScalingObservation:
-        """Return what there is to decide from about a layout, at a wall clock."""
+        """Return the observation of a layout at a wall clock time."""
         current = layout.current
         return ScalingObservation(
             table=self.table_side(current.shards, demand.table_units if demand else None),
@@ -136,13 +137,13 @@ class ThrottleSummary:
         )
 
     def table_side(self, shards: int, demand: float | None) -> SideObservation:
-        """Return what was observation of the table."""
+        """Return the observation of the table."""
         return SideObservation(
             shards=shards, demand=demand, throttled=self.table, key_shares=self.sharding_keys
         )
 
     def index_side(self, index_shards: int, demand: float | None) -> SideObservation:
-        """Return what was observation of the index."""
+        """Return the observation of the index."""
         return SideObservation(
             shards=index_shards,
             demand=demand,
@@ -152,7 +153,7 @@ class ThrottleSummary:
 
 
 _NEAR: Final = 0.8  # share of the provisioned capacity; consumption is known as a mean over minutes
-_LOOK_EVERY: Final = 60.0  # seconds: the metrics have a new figure a minute
+_READ_SECONDS: Final = 60.0  # between reads: the metrics have a new figure a minute
 _SIDES: Final = {ThrottleTarget.TABLE: "Table", ThrottleTarget.INDEX: "Index"}
 
 
@@ -165,14 +166,15 @@ class CapacityUse:
 
 
 CapacityMetrics = Callable[[], Mapping[ThrottleTarget, CapacityUse]]
-"""Returns the use of the table's and the index's capacity; raises StorageError where it is not to be had."""
+"""Returns the use of table and index capacity. Raises StorageError."""
 
 
 def infer_reasons(uses: Mapping[ThrottleTarget, CapacityUse]) -> tuple[ThrottlingReason, ...]:
-    """Return the reasons that DynamoDB would name for throttled writes, as far as capacity tells.
+    """Return the reasons that DynamoDB would name for throttled writes, inferred from capacity.
 
-    Where neither the table nor the index comes near its provisioned capacity, key ranges are what is left, those of
-    both: the policy grows the side that is short for the rate. On demand these are all that can be told.
+    Where neither the table nor the index comes near its provisioned capacity, key ranges of
+    both are what is left. The policy grows the side that is short for the rate. On demand, nothing
+    else can be inferred.
     """
     short = [target for target, use in uses.items() if _is_used_up(use)]
     limit = "Provisioned" if short else "KeyRange"
@@ -187,7 +189,7 @@ def _is_used_up(use: CapacityUse) -> bool:
 
 
 class CapacityCheck:
-    """Asks for the metrics once a minute at most. Thread-safe: at worst two threads ask at once."""
+    """Reads the metrics once a minute at most. Thread-safe: at worst two threads read at once."""
 
     def __init__(self, metrics: CapacityMetrics, monotonic: Callable[[], float]) -> None:
         self._metrics = metrics
@@ -195,13 +197,13 @@ class CapacityCheck:
         self._known: tuple[float, tuple[ThrottlingReason, ...]] | None = None
 
     def reasons(self) -> tuple[ThrottlingReason, ...]:
-        """Return what `infer_reasons` makes of the latest figures; none where they are not to be had."""
+        """Return the reasons inferred from the latest figures, none where these are missing."""
         now = self._monotonic()
-        if self._known is None or now - self._known[0] >= _LOOK_EVERY:
-            self._known = now, self._looked()
+        if self._known is None or now - self._known[0] >= _READ_SECONDS:
+            self._known = now, self._read()
         return self._known[1]
 
-    def _looked(self) -> tuple[ThrottlingReason, ...]:
+    def _read(self) -> tuple[ThrottlingReason, ...]:
         try:
             return infer_reasons(self._metrics())
         except StorageError:
@@ -216,7 +218,8 @@ _MIN_DURATION: Final = 10.0  # seconds: a hot neighbour is relieved long before
 class ThrottledRates:
     """Units a second of each series that key ranges throttled in this process. Thread-safe.
 
-    Exponentially weighted sums over about a second, so that one request that comes at once counts in full.
+    Exponentially weighted sums over about a second, so that one request that comes at once counts
+    in full.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -227,7 +230,7 @@ class ThrottledRates:
         return len(self._sums)
 
     def add(self, series: str, units: float) -> float:
-        """Count units that have just throttled for the first time; return the series' rate with them."""
+        """Count units that throttled for the first time; return the series' rate with them."""
         now = self._monotonic()
 
         def add_decayed(before: tuple[float, float] | None) -> tuple[float, float]:
@@ -238,10 +241,10 @@ class ThrottledRates:
 
 
 class Crowding:
-    """Tells when series that write too little to be the cause go on throttling. Thread-safe.
+    """Detects lasting throttling of series that write too little to be the cause. Thread-safe.
 
-    Where a hot neighbour is the cause, that ends once the neighbour has grown. Where it lasts, the table is short of
-    partitions, or one of them holds too many busy keys.
+    Where a hot neighbour is the cause, that ends once the neighbour has grown. Where it lasts, the
+    table is short of partitions, or one of them holds too many busy keys.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -250,7 +253,7 @@ class Crowding:
         self._lock = threading.Lock()
 
     def is_lasting(self) -> bool:
-        """Count one such series that throttles now; return whether that has gone on for ten seconds."""
+        """Count one such throttle; return whether they have gone on for ten seconds."""
         with self._lock:
             now = self._monotonic()
             if now - self._last > _MAX_PAUSE:

@@ -1,4 +1,7 @@
-"""The scaling policy: pure functions from what was observation to what to do, shared by writers, scaler and simulations."""
+"""The scaling policy: pure functions from observations to decisions.
+
+Writers, the scaler and simulations share it.
+"""
 
 import math
 from collections.abc import Mapping
@@ -44,7 +47,7 @@ class ThrottleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideObservation:
-    """What was observation of the table's shards, or of the index's.
+    """Observation of the table's shards, or of the index's.
 
     Attributes:
         shards: the count in force.
@@ -64,7 +67,7 @@ class ScalingObservation:
     """What a decision is made from.
 
     Attributes:
-        table, index: what was observation of either.
+        table, index: the observation of each side.
         any_count: random mode: the table's count need not be a power of two.
         since_change: seconds since the layout last changed.
     """
@@ -132,8 +135,8 @@ def supported_units(shards: int, partition_wcu: float = PARTITION_WCU) -> float:
 def writes_enough(units: float, growth: Growth) -> bool:
     """Return whether a series that writes so many units a second may be what heats a key range.
 
-    It may not where one shard is meant to take it, a quarter of a partition's rate. Others then heat
-    its partition, and more shards of its own would only make its reads dearer.
+    It may not where one shard is meant to take it, a quarter of a partition's rate. Others then
+    heat its partition, and more shards of its own would only make its reads dearer.
     """
     return _count_shards(units, growth) > 1
 

@@ -11,7 +11,7 @@ from spillway.dynamodb.port import ThrottlingReason
 from spillway.layouts.model import GrowthStop, Layout, Snapshot
 from spillway.layouts.source import LayoutSource
 from spillway.layouts.transitions import ChangeReason
-from spillway.limiters import IntervalLimiter, RateLimiter
+from spillway.memo import IntervalLimiter, RateLimiter
 from spillway.scaling.evidence import ThrottleSummary
 from spillway.scaling.policy import (
     ScalingDecision,
@@ -89,20 +89,20 @@ class ScalingEvent:
 
 
 Observer = Callable[[ScalingEvent], None]
-"""Told of every scaling event, in the thread that caused it; must be quick and not raise."""
+"""Receives every scaling event in the thread that caused it; must be quick and not raise."""
 
 
 def ignore(event: ScalingEvent) -> None:
-    """Let a scaling event pass unseen."""
+    """Drop a scaling event."""
     del event
 
 
 class Reporter:
-    """Passes scaling events on to an observer, findings that repeat once a minute at most. Thread-safe.
+    """Passes scaling events on to an observer, repeated findings once a minute. Thread-safe.
 
-    `stopped` passes once a minute for each series, and `capacity_limited` for each set of limits: whichever series
-    meets these, they are the table's or the account's. Of either kind ten pass a minute at most. The next one
-    that passes says how many did not. All other events pass at once.
+    `stopped` passes once a minute for each series, `capacity_limited` for each set of limits, which
+    are the table's or the account's. Of either kind at most ten pass a minute. The next one that
+    passes says how many did not. All other events pass at once.
     """
 
     def __init__(self, observe: Observer, monotonic: Callable[[], float]) -> None:
@@ -137,7 +137,7 @@ def _subject(event: ScalingEvent) -> object:
 
 @dataclass(frozen=True, slots=True)
 class LayoutUpdater:
-    """Changes layouts. `now` is the wall clock; a `dry_run` reports what would be done, and does nothing."""
+    """Changes layouts. `now` is the wall clock; a `dry_run` only reports."""
 
     layouts: LayoutSource
     observe: Observer
@@ -151,9 +151,9 @@ class LayoutUpdater:
         reason: ChangeReason,
         kind: ScalingKind = ScalingKind.GREW,
     ) -> bool:
-        """Set the counts decided, unless the layout has changed since the snapshot; tell whether they were set.
+        """Set the counts decided unless the layout has changed since; return whether they were set.
 
-        Looks before it writes: a look is cheaper than a refused write. Raises StorageError.
+        Reads before it writes: a read is cheaper than a refused write. Raises StorageError.
         """
         series, before = snapshot.layout.series, snapshot.layout.current
         if not self.dry_run:
@@ -185,7 +185,7 @@ class LayoutUpdater:
         return changed is not None
 
     def stop(self, layout: Layout, decision: ScalingDecision, evidence: str) -> None:
-        """Note on the layout that growth does not help, and why. Raises StorageError."""
+        """Record on the layout that growth does not help, and why. Raises StorageError."""
         keys, reason = decision.hot_sharding_keys, str(decision.stop)
         if not self.dry_run:
             stop = GrowthStop(reason=reason, at=self.now(), hot_sharding_keys=keys)

@@ -1,4 +1,4 @@
-"""The usage table: what writers of a series want a second, sampled, added up across the fleet, and read back."""
+"""The usage table: sampled write demand of each series, summed over the fleet."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ _MAX_ERROR: Final = 0.35  # standard error of a rate that is good enough to act 
 
 @dataclass(frozen=True, slots=True)
 class UsageSample:
-    """What writes want: write units of the table and of the index, distinct events, and the variance of the events."""
+    """Demand of writes: units of table and index, distinct events, and the events' variance."""
 
     table_units: float
     index_units: float
@@ -49,7 +49,7 @@ class UsageSample:
     variance: float = 0.0
 
     def extrapolated(self, probability: float) -> "UsageSample":
-        """Return the sample as it counts when it stands for those that were not taken."""
+        """Return the sample scaled up to stand for those that were not taken."""
         weight = 1 / probability
         return UsageSample(
             self.table_units * weight,
@@ -70,7 +70,7 @@ class WriteDemand:
 
     @property
     def lower_bound(self) -> "WriteDemand":
-        """The rates less one standard error: what to act on while nothing throttles."""
+        """The rates less one standard error, to act on while nothing throttles."""
         share = 1 - self.error
         return WriteDemand(self.table_units * share, self.index_units * share, self.events * share)
 
@@ -78,9 +78,10 @@ class WriteDemand:
 def sampling_probability(
     events: int, events_a_second: float, partition_wcu: float = PARTITION_WCU
 ) -> float:
-    """Return the probability with which a write of so many events is recorded, by the rate that is known of the series.
+    """Return the probability of recording a write of `events`, by the series' known rate.
 
-    At most one sample for half a second of what a partition takes, on average: two requests for 1,000 events.
+    At most one sample for half a second of what a partition takes, on average: two requests for
+    1,000 events.
     """
     most = min(1.0, events / (_SECONDS_A_SAMPLE * partition_wcu))
     if events_a_second <= 0:
@@ -94,7 +95,7 @@ def window_of(now: float) -> int:
 
 
 def add_request(table: str, series: str, now: float, sample: UsageSample) -> dict[str, Any]:
-    """Return the UpdateItem that adds a sample to the second it was taken in, and answers with the whole window."""
+    """Return the UpdateItem that adds a sample to its second and answers with the window."""
     window = window_of(now)
     second = int(now) - window
     return {
@@ -133,10 +134,10 @@ def _number(value: float) -> str:
 
 
 def steady_demand(now: float, windows: Mapping[int, Item], min_seconds: int) -> WriteDemand | None:
-    """Return the fleet's steady rates at a time, from the windows that are known; None where samples are too few.
+    """Return the fleet's steady rates at a time, None where samples are too few.
 
-    Averages over the shortest time up to now, of `min_seconds` at least, whose sum can be trusted. The second
-    under way counts once half of it has passed.
+    Averages over the shortest time up to now, of `min_seconds` at least, whose sum can be trusted.
+    The second under way counts once half of it has passed.
     """
     end = now if now % 1 >= 0.5 else float(int(now))
     last = math.ceil(end) - 1
@@ -147,10 +148,10 @@ def steady_demand(now: float, windows: Mapping[int, Item], min_seconds: int) -> 
 
 
 def rising_demand(now: float, windows: Mapping[int, Item]) -> WriteDemand | None:
-    """Return the highest rates of the last one to three seconds that can be trusted, None where samples are too few.
+    """Return the highest trusted rates of the last one to three seconds, None without any.
 
-    For traffic that has just begun, which an average over the silence before it would hide. Only where none of
-    these can be trusted, up to ten seconds are averaged.
+    For traffic that has just begun, which an average over the silence before it would hide. Only
+    where none of these can be trusted, up to ten seconds are averaged.
     """
     ends = [float(int(now))] if now % 1 < _MIN_PART else [now, float(int(now))]
     for spans in (_RISING, _STEADY):
@@ -186,16 +187,15 @@ def _sum(windows: Mapping[int, Item], first: int, last: int) -> UsageSample:
     return UsageSample(totals["t"], totals["i"], totals["e"], totals["v"])
 
 
-_HALF_LIFE: Final = (
-    60.0  # seconds, of a rate that was observation: a series gone quiet is sampled more
-)
+_HALF_LIFE: Final = 60.0  # seconds, of a known rate: a quiet series is sampled more
 _STEADY_SECONDS: Final = 3  # seconds that a rate is averaged over before anything throttles
 
 
 class UsageRecorder:
-    """Records what this process wants to write and reads what all want. Thread-safe.
+    """Records the write demand of this process and reads the fleet's. Thread-safe.
 
-    Losing a sample loses precision, never data: failures of the usage table are counted in `failures`.
+    Losing a sample loses precision, never data: failures of the usage table are counted in
+    `failures`.
     """
 
     def __init__(
@@ -217,10 +217,10 @@ class UsageRecorder:
     def record(
         self, series: str, events: int, measure: Callable[[], UsageSample]
     ) -> WriteDemand | None:
-        """Record a write of so many distinct events by chance; return the fleet's rates where that was done.
+        """Record a write of `events` distinct events by chance; return the fleet's rates if it did.
 
-        Costs two UpdateItems for 1,000 events on average, less for a busy series. The rates are steady ones, over
-        three seconds at least, and None in the first seconds of a window.
+        Costs two UpdateItems for 1,000 events on average, less for a busy series. The rates are
+        steady ones, over three seconds at least, and None in the first seconds of a window.
         """
         now = self._now()
         probability = sampling_probability(events, self._rate(series, now), self._partition_wcu)
@@ -239,7 +239,7 @@ class UsageRecorder:
         )
 
     def demand(self, series: str) -> WriteDemand | None:
-        """Return the fleet's highest rates of the last seconds, None where the samples are too few to tell.
+        """Return the fleet's highest rates of the last seconds, None where samples are too few.
 
         Costs two GetItems. Raises StorageError where neither is answered.
         """
@@ -295,17 +295,18 @@ class UsageReader:
         self._table = table
 
     def windows(self, series: str, since: float, until: float) -> list[UsageWindow]:
-        """Return the recorded windows that began in [since, until), oldest first; none in which nobody took a sample.
+        """Return the recorded windows that began in [since, until), oldest first.
 
-        Costs half a read unit for each 4 KB and a Query for each MB: of a series that is busy all day, 3 MB, so about
-        400 read units and 4 Queries a day. Raises StorageError.
+        Costs half a read unit for each 4 KB and a Query for each MB: of a series that is busy all
+        day, 3 MB, so about 400 read units and 4 Queries a day. Raises StorageError.
         """
         return [_decode(item) for item in self._items(series, since, until)]
 
     def recent(self, series: str, since: float, now: float) -> WriteDemand | None:
-        """Return the fleet's highest rates since a time, None where the samples are too few to tell.
+        """Return the fleet's highest rates since a time, None where samples are too few.
 
-        Costs one Query: half a read unit for each 4 KB, about 2 for five minutes. Raises StorageError.
+        Costs one Query: half a read unit for each 4 KB, about 2 for five minutes. Raises
+        StorageError.
         """
         items = self._items(series, window_of(since), now)
         rising = rising_demand(now, {int(each[USAGE_SORT_KEY]["N"]): each for each in items})
@@ -353,10 +354,10 @@ def _decode(item: Item) -> UsageWindow:
 
 
 def peak_demand(windows: Sequence[UsageWindow]) -> WriteDemand:
-    """Return the highest rates a second of the fleet in windows that are in order; 0 where there are none.
+    """Return the fleet's highest rates in windows that are in order; 0 without windows.
 
-    A window whose samples are too few to be trusted counts together with those before it, up to an hour, so that
-    the sample which stands for many events that came far apart is no peak.
+    A window whose samples are too few to be trusted counts together with those before it, up to an
+    hour, so that the sample which stands for many events that came far apart is no peak.
     """
     sums = _Sums.of(windows)
     table = index = events = 0.0
@@ -369,7 +370,7 @@ def peak_demand(windows: Sequence[UsageWindow]) -> WriteDemand:
 
 
 def recent_peak(windows: Sequence[UsageWindow], now: float) -> WriteDemand | None:
-    """Return the highest rates of single windows that can be trusted, else the mean of all, else None."""
+    """Return the highest trusted rates of single windows, else the mean of all, else None."""
     rates = [_rate((each,), each.start, now) for each in windows]
     known = [rate for rate in rates if rate is not None]
     if known or not windows:
@@ -378,7 +379,7 @@ def recent_peak(windows: Sequence[UsageWindow], now: float) -> WriteDemand | Non
 
 
 def _rate(windows: Sequence[UsageWindow], begin: float, now: float) -> WriteDemand | None:
-    """Return the rates of windows, of those under way up to now; None where they can't be trusted."""
+    """Return the rates of windows up to now, None where they can't be trusted."""
     seconds = min(windows[-1].start + WINDOW, now) - begin
     events = sum(each.usage.events for each in windows)
     error = sum(each.usage.variance for each in windows) ** 0.5
@@ -390,7 +391,7 @@ def _rate(windows: Sequence[UsageWindow], begin: float, now: float) -> WriteDema
 
 
 class _Sums(NamedTuple):
-    """Sums of what lies before each window, so that any span's is a difference."""
+    """Sums before each window, so that the sum of any span is a difference."""
 
     table_units: list[float]
     index_units: list[float]
@@ -409,7 +410,7 @@ class _Sums(NamedTuple):
 
 
 def _span(windows: Sequence[UsageWindow], sums: _Sums, last: int) -> tuple[int, int]:
-    """Return the first window of the shortest time up to the last one whose sum can be trusted, and that time.
+    """Return the first window of the shortest time whose sum can be trusted, and that time.
 
     Tries times that grow by a third.
     """

@@ -21,7 +21,7 @@ from spillway.control.capacity import (
     parse_throughput,
 )
 from spillway.control.cloudwatch import CloudWatchView
-from spillway.control.insights import ThrottleInsights
+from spillway.control.hot_series import ThrottleInsights
 from spillway.control.monitoring import Signal, SignalKind, parse_signal
 from spillway.dynamodb.boto import call_through
 from spillway.runtime import Runtime

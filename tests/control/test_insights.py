@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.control.insights import ThrottleInsights, by_series
+from spillway.control.hot_series import ThrottleInsights, by_series
 from spillway.control.monitoring import ThrottledKey
 from spillway.keys import partition_key
 from tests.control.world import RULE, World

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from spillway import Settings, keys
 from spillway.control.capacity import CapacityBounds
-from spillway.control.factory import ScalerOptions, TableNames, open_scaler
 from spillway.control.monitoring import AlarmState, ThrottledKey
-from spillway.control.scaler import Scaler
+from spillway.control.scaler import Scaler, ScalerOptions, TableNames, open_scaler
 from spillway.dynamodb.port import RefusedError
 from spillway.layouts.codec import STOP, decode_layout, encode_layout, encode_stop
 from spillway.layouts.model import Layout

@@ -96,7 +96,8 @@ def test_traffic_that_fades_gives_up_its_shards_day_by_day() -> None:
 def test_an_idle_series_comes_down_to_one_shard() -> None:
     replay = Replay(lambda _: 0.0, ShrinkSettings(), shards=256, every=HOUR).run(4)
     assert replay.layout.current.shards == 1
-    # After the window 64, then 16, 4 and 1, each when the cooldown is over and the planner runs again.
+    # After the window 64, then 16, 4 and 1, each when the cooldown is over and the planner runs
+    # again.
     assert 36 + 3 * 6 <= replay.counts.index(1) <= 36 + 3 * 7
 
 

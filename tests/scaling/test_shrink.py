@@ -105,7 +105,7 @@ def test_a_short_window_goes_down_to_a_part_of_what_the_peak_needs(
     peak = UsageWindow(NOW - 20 * HOUR, UsageSample(100_000, 100_000, 100_000))
     windows = [peak, *_steady(100, hours=10)]
     decision = _decide(
-        _layout(64), windows, window=3.0 * HOUR, max_factor_below_peak=max_factor_below_peak
+        _layout(64), windows, window_seconds=3.0 * HOUR, max_factor_below_peak=max_factor_below_peak
     )
     assert decision.shards == fewer
 
@@ -157,8 +157,8 @@ def test_more_usage_never_keeps_fewer_shards(shards: int, one: float, other: flo
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"max_step": 1}, {"min_shards": 0}, {"min_index_shards": 0}, {"window": 0.0},
-     {"window": 49.0 * HOUR}, {"peak_window_seconds": 49.0 * HOUR}, {"max_factor_below_peak": 0}],
+    [{"max_step": 1}, {"min_shards": 0}, {"min_index_shards": 0}, {"window_seconds": 0.0},
+     {"window_seconds": 49.0 * HOUR}, {"peak_window_seconds": 49.0 * HOUR}, {"max_factor_below_peak": 0}],
 )  # fmt: skip
 def test_settings_that_could_not_work_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"max_step|one shard|window"):
@@ -178,7 +178,8 @@ def test_the_peak_of_steady_traffic_is_its_rate_however_sparse_its_samples(
         if (window := recorded(start, rate * WINDOW, random, units=units)) is not None
     ]
     peak = peak_demand(windows)
-    # An hour of one event a second is known by seven samples, the busiest of 24 by up to twice that.
+    # An hour of one event a second is known by seven samples, the busiest of 24 by up to twice
+    # that.
     assert 0.8 * rate <= peak.events <= (2.5 if rate < 10 else 1.6) * rate
     assert peak.table_units == pytest.approx(units * peak.events)
 

@@ -62,8 +62,8 @@ def events_table(**throughput: float) -> TableSettings:
 class World:
     """The port, its clock, and what processes on it report. A call takes a millisecond.
 
-    `before` runs ahead of each call: it may raise, or do what another process does meanwhile. `names_reasons` is off for
-    an old endpoint.
+    `before` runs ahead of each call: it may raise, or do what another process does meanwhile.
+    `names_reasons` is off for an old endpoint.
     """
 
     def __init__(
