@@ -17,8 +17,7 @@ from spillway.dynamodb.port import StorageError
 from spillway.layouts.model import Layout
 from spillway.layouts.source import LayoutSource
 from spillway.layouts.transitions import ChangeReason
-from spillway.limiters import IntervalLimiter, RateLimiter
-from spillway.memo import Memo
+from spillway.memo import IntervalLimiter, Memo, RateLimiter
 from spillway.runtime import Runtime
 from spillway.scaling.evidence import Crowding, ThrottledRates, ThrottleSummary
 from spillway.scaling.policy import (

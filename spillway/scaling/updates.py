@@ -11,7 +11,7 @@ from spillway.dynamodb.port import ThrottlingReason
 from spillway.layouts.model import GrowthStop, Layout, Snapshot
 from spillway.layouts.source import LayoutSource
 from spillway.layouts.transitions import ChangeReason
-from spillway.limiters import IntervalLimiter, RateLimiter
+from spillway.memo import IntervalLimiter, RateLimiter
 from spillway.scaling.policy import ScalingDecision, ScalingObservation, SideObservation
 
 __all__ = [

@@ -17,7 +17,7 @@ from spillway.dynamodb.port import (
     ThrottlingReason,
 )
 from spillway.dynamodb.retries import call_until
-from spillway.limiters import IntervalLimiter
+from spillway.memo import IntervalLimiter
 from spillway.runtime import Runtime
 from spillway.scaling.autoscaler import WriterAutoscaler
 from spillway.scaling.evidence import CapacityCheck, ThrottledWrite, ThrottleSummary
