@@ -29,7 +29,8 @@ WRITE_UNIT_BYTES: Final = 1_024  # of an item that each started write unit pays 
 class Event(Struct, frozen=True, kw_only=True):
     """An immutable record of a series. Bounds are checked when it is written, not here.
 
-    Series, time, sharding key and id identify an event: writing the same four again is the same event.
+    Series, time, sharding key and id identify an event: writing the same four again is the same
+    event.
 
     Attributes:
         series: the logical, unsharded partition key, 1 to 1,024 bytes of UTF-8.
@@ -59,7 +60,10 @@ def check_id(event_id: object, code: str) -> None:
 
 
 def check_sharding_key(sharding_key: object, code: str) -> None:
-    """Check a sharding key, where there is one; InvalidInputError with `code` says what is wrong."""
+    """Check a sharding key, where there is one.
+
+    InvalidInputError with `code` says what is wrong.
+    """
     if sharding_key is not None:
         _check_text(code, "sharding_key", sharding_key, MAX_SHARDING_KEY_BYTES)
 

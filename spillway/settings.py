@@ -29,13 +29,17 @@ class Growth:
         max_step: factor of one growth at most.
         cooldown: between two changes of a layout.
         wait_least, wait_most: bounds of the random wait before a change.
-        wait_shape: 0 draws the wait evenly; above, most draws are late and few early, so that of very many writers
-            about one acts before the others see what it did.
-        fill: share of what a layout carries at which it grows ahead of throttling; None waits for throttling.
+        wait_shape: 0 draws the wait evenly; above, most draws are late and few early, so that of
+            very many writers about one acts before the others see what it did.
+        fill: share of what a layout carries at which it grows ahead of throttling; None waits for
+            throttling.
         stop_for: how long growth rests after it was found not to help.
-        partition_wcu: write units a second of one partition: DynamoDB's own, unless a local cloud is scaled down.
-        patience: how long shards that suffice on paper are given, after a change, to work off what had to wait.
-        sure_after: how long that must have been found before it counts: the record of a rate lags by a second.
+        partition_wcu: write units a second of one partition: DynamoDB's own, unless a local cloud
+            is scaled down.
+        patience: how long shards that suffice on paper are given, after a change, to work off what
+            had to wait.
+        sure_after: how long that must have been found before it counts: the record of a rate lags
+            by a second.
     """
 
     policy: GrowthPolicy | None = GrowthPolicy.DEMAND
@@ -64,7 +68,10 @@ class Growth:
             raise ValueError(f"fill must be above 0 and up to 1, not {self.fill}")
 
     def wait(self, random: float) -> float:
-        """Return a random wait from a number in [0, 1): truncated exponential, rising (Nonnenmacher and Biersack, 1999)."""
+        """Return a random wait from a number in [0, 1).
+
+        Truncated exponential, rising (Nonnenmacher and Biersack, 1999).
+        """
         span = self.wait_most - self.wait_least
         if self.wait_shape == 0:
             return self.wait_least + span * random
@@ -117,7 +124,9 @@ class Settings:
 
     @property
     def open_for(self) -> float:
-        """Seconds after its end for which a range of time is expected to grow: late events, and writes under way.
+        """Seconds after its end for which a range of time is expected to grow.
+
+        Late events, and writes under way.
 
         Where events may come late without limit, those later than `slack` are not expected.
         """

@@ -32,7 +32,9 @@ _MAX_LEVELS: Final = 254  # orjson's limit; readers in other languages have limi
 
 
 def encode_payload(payload: Any) -> bytes:
-    """Return a payload as JSON bytes; InvalidInputError where it is no object or JSON can't hold it.
+    """Return a payload as JSON bytes.
+
+    InvalidInputError where it is no object or JSON can't hold it.
 
     JSON has no NaN and no infinity; levels of nesting are limited to 254.
     """
@@ -61,7 +63,10 @@ def _encode_wide(payload: dict[str, Any], reason: str) -> bytes:
 
 
 def _check_shape(payload: dict[str, Any]) -> None:
-    """Refuse what `json` takes and orjson does not: deeper levels, and keys that would become text."""
+    """Refuse what `json` takes and orjson does not.
+
+    Deeper levels, and keys that would become text.
+    """
     stack: list[tuple[Any, int]] = [(payload, 1)]
     while stack:
         value, level = stack.pop()
