@@ -148,7 +148,9 @@ class EventStore:
         accepted. Every event that was accepted before the write began is found, whatever the layout
         was. Of concurrent writes of one identity only one is accepted, with two exceptions: the
         layout changes meanwhile, or the mode is random. Then each may be accepted in a shard of its
-        own, and reads return one of them. Writes with `replace` still replace.
+        own, and reads return one of them. Writes with `replace` still replace. A conflict is
+        reported as `unknown_outcome` where an earlier attempt of the write is in doubt: send the
+        event again to learn which.
 
         `reject` costs one PutItem an event instead of a batch, at 1 WCU for each 1 KB and as much
         for the index; a refused one costs the table's part too. Each attempt reads the layout of
