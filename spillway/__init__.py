@@ -1,6 +1,7 @@
 """Spillway: write-heavy, time-ordered data on Amazon DynamoDB.
 
-One logical key is spread over shards, whose number may change while traffic runs; reads stay ordered and complete.
+One logical key is spread over shards, whose number may change while traffic runs; reads stay
+ordered and complete.
 """
 
 from spillway.aggregating.aggregate import AggregatePage, AggregateRow

@@ -1,4 +1,7 @@
-"""Errors that Spillway raises to its callers; those of the storage stand in `spillway.dynamodb.port`."""
+"""Errors that Spillway raises to its callers.
+
+Those of the storage stand in `spillway.dynamodb.port`.
+"""
 
 from typing import Final
 

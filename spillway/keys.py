@@ -1,7 +1,10 @@
-"""Every table, index and attribute name, and every key that Spillway stores: built here, taken apart here.
+"""Every table, index and attribute name, and every key that Spillway stores.
 
-Keys put the shard last and are split from the right, so any series name is safe: `a#1` in shard 0 is
-`a#1#0`, `a` in shard 1 is `a#1`. Times are fixed width, so byte order of sort keys is time order.
+Built here, taken apart here.
+
+Keys put the shard last and are split from the right, so any series name is safe: `a#1` in shard 0
+is `a#1#0`, `a` in shard 1 is `a#1`. Times are fixed width, so byte order of sort keys is time
+order.
 """
 
 from enum import StrEnum
@@ -63,7 +66,8 @@ class TimeBucket(StrEnum):
     MINUTE = "minute"
 
 
-# A label is the leading part of the time. Lengths differ, so buckets of different sizes never collide.
+# A label is the leading part of the time. Lengths differ, so buckets of different sizes never
+# collide.
 _LABEL_WIDTH: Final = {TimeBucket.DAY: 10, TimeBucket.HOUR: 13, TimeBucket.MINUTE: 16}
 
 

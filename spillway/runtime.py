@@ -1,4 +1,7 @@
-"""What the library takes from the outside world: clocks, sleep, randomness, ids and threads, as arguments."""
+"""What the library takes from the outside world.
+
+Clocks, sleep, randomness, ids and threads, as arguments.
+"""
 
 import random
 import threading
@@ -16,7 +19,10 @@ T = TypeVar("T")
 
 
 class Parallel(Protocol):
-    """Run tasks, at the same time where it can; results in order. The first error is raised after all have ended."""
+    """Run tasks, at the same time where it can; results in order.
+
+    The first error is raised after all have ended.
+    """
 
     def __call__(self, tasks: Sequence[Callable[[], T]], /) -> list[T]:
         """Run all tasks and return their results."""
@@ -36,7 +42,7 @@ class _Round(Generic[T]):
         for at, task in self._rest:
             try:
                 self._results[at] = task()
-            except Exception as error:  # noqa: BLE001  every task must have ended before one error leaves
+            except Exception as error:  # noqa: BLE001  raised once every task has ended
                 self._errors[at] = error
 
     def outcome(self) -> list[T]:
@@ -47,7 +53,9 @@ class _Round(Generic[T]):
 
 
 def in_threads(workers: int) -> Parallel:
-    """Return a Parallel over a pool of threads that starts with its first use; the caller works, too.
+    """Return a Parallel over a pool of threads that starts with its first use.
+
+    The caller works, too.
 
     Each thread takes task after task, since handing every task over costs more than most tasks do.
     """

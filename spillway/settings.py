@@ -100,7 +100,8 @@ class Settings:
             that a process is further off, its writes and its changes of layouts are refused
             (`ClockSkewError`).
         layout_ttl: how long a layout snapshot serves writes and the first guess of reads.
-        index_has_payload: whether the index's projection holds the payload.
+        index_has_payload: whether the index's projection holds the payload. Leave it True: without
+            payloads no read uses the index, yet each event still pays for its entry there.
         write_timeout: default deadline of a write.
         page_bytes: budget of one page of a read.
         growth: when and how far writers grow a layout.
@@ -125,7 +126,9 @@ class Settings:
 
     @property
     def open_for(self) -> float:
-        """Seconds after its end for which a range of time is expected to grow: late events, and writes under way.
+        """Seconds after its end for which a range of time is expected to grow.
+
+        Late events, and writes under way.
 
         Where events may come late without limit, those later than `slack` are not expected.
         """

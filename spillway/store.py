@@ -10,7 +10,7 @@ from spillway.dynamodb.boto import call_through
 from spillway.dynamodb.fallback import Breaker, Fallback
 from spillway.dynamodb.port import Call
 from spillway.errors import InvalidInputError
-from spillway.event import Event
+from spillway.event import Event, check_series
 from spillway.layouts.cache import StaleLayouts
 from spillway.layouts.model import Layout
 from spillway.layouts.source import LayoutSource
@@ -22,7 +22,7 @@ from spillway.scaling.usage import UsageRecorder
 from spillway.scanning.costs import ReadBudget
 from spillway.scanning.exports import Export, Exporter
 from spillway.scanning.pages import Measure, Page, stored_size, to_event
-from spillway.scanning.query import Order, ReadQuery, Source, check_identity, check_series
+from spillway.scanning.query import Order, ReadQuery, Source, check_identity
 from spillway.scanning.reader import Reader
 from spillway.scanning.series_stats import SeriesStatsCache
 from spillway.scanning.sources import ReadSources
@@ -149,7 +149,9 @@ class EventStore:
         accepted. Every event that was accepted before the write began is found, whatever the layout
         was. Of concurrent writes of one identity only one is accepted, with two exceptions: the
         layout changes meanwhile, or the mode is random. Then each may be accepted in a shard of its
-        own, and reads return one of them. Writes with `replace` still replace.
+        own, and reads return one of them. Writes with `replace` still replace. A conflict is
+        reported as `unknown_outcome` where an earlier attempt of the write is in doubt: send the
+        event again to learn which.
 
         `reject` costs one PutItem an event instead of a batch, at 1 WCU for each 1 KB and as much
         for the index; a refused one costs the table's part too. Each attempt reads the layout of
@@ -439,7 +441,7 @@ class EventStore:
 
         Costs one consistent GetItem.
         """
-        check_series(series)
+        check_series(series, "invalid_query")
         return self._layouts.read(series)
 
     def set_layout(
@@ -457,7 +459,7 @@ class EventStore:
             StorageError: DynamoDB throttled or failed, or others kept changing the layout.
             ClockSkewError: this process's clock is off by more than `Settings.clock_error`.
         """
-        check_series(series)
+        check_series(series, "invalid_query")
         try:
             changed = self._layouts.set_counts(series, shards=shards, index_shards=index_shards)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Event times: RFC 3339 in, 27 characters of UTC with microseconds stored, so that byte order is time order."""
+"""Event times: RFC 3339 in, 27 characters of UTC stored, so that byte order is time order."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,10 @@ _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def format_time(time: datetime) -> str:
-    """Return an aware time as `2001-01-01T00:01:00.000000Z`; ValueError where it is naive or outside years 1-9999."""
+    """Return an aware time as `2001-01-01T00:01:00.000000Z`.
+
+    ValueError where it is naive or outside years 1-9999.
+    """
     if time.tzinfo is not UTC:
         time = _in_utc(time)
     return time.isoformat(timespec="microseconds")[:26] + "Z"
@@ -40,7 +43,8 @@ def _in_utc(time: datetime) -> datetime:
 def parse_time(text: str) -> datetime:
     """Read an RFC 3339 time with zone; ValueError says what is wrong.
 
-    More than six digits of a second are refused: dropping them would silently change the order of events.
+    More than six digits of a second are refused: dropping them would silently change the order of
+    events.
     """
     match = _RFC3339.fullmatch(text)
     if match is None:

@@ -1,1 +1,4 @@
-"""DynamoDB as the library sees it: one callable, its errors, and the adapter that puts boto3 behind it."""
+"""DynamoDB as the library sees it.
+
+One callable, its errors, and the adapter that puts boto3 behind it.
+"""

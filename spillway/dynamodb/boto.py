@@ -1,9 +1,10 @@
 """The adapter that puts a boto3 client behind the port.
 
-boto3 spends most of its time on shapes: serialising, validating and parsing every attribute. Requests
-and responses here are DynamoDB's own JSON already, so the adapter goes around that and keeps everything else of
-the client: its signer (credentials, their refresh, session tokens, region), its HTTP session (TLS, proxies,
-pools, timeouts), its endpoint and its user agent. Retries are the caller's; the client's own don't apply.
+boto3 spends most of its time on shapes: serialising, validating and parsing every attribute.
+Requests and responses here are DynamoDB's own JSON already, so the adapter goes around that and
+keeps everything else of the client: its signer (credentials, their refresh, session tokens,
+region), its HTTP session (TLS, proxies, pools, timeouts), its endpoint and its user agent. Retries
+are the caller's; the client's own don't apply.
 """
 
 import ssl
@@ -62,7 +63,8 @@ def call_through(client: "DynamoDBClient") -> Call:
 
 class _Wire:
     def __init__(self, client: "DynamoDBClient") -> None:
-        # botocore offers no public way to send a ready-made body through a client's own signer and session.
+        # botocore offers no public way to send a ready-made body through a client's own signer and
+        # session.
         # Keep the client: its signer refers to its events only weakly.
         self._client = cast("Any", client)
         self._target = self._client.meta.service_model.metadata["targetPrefix"]

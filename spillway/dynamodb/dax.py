@@ -1,8 +1,8 @@
 """The adapter that puts DAX, the cache before DynamoDB, behind the port: for reads that may lag.
 
-DAX answers GetItem and Query from its caches (5 minutes each by default), misses included. Its client is imported,
-and connects, with the first request, so that whoever makes none pays nothing. Wrap it in
-`spillway.dynamodb.fallback.Fallback`: a cache may go away at any time.
+DAX answers GetItem and Query from its caches (5 minutes each by default), misses included. Its
+client is imported, and connects, with the first request, so that whoever makes none pays nothing.
+Wrap it in `spillway.dynamodb.fallback.Fallback`: a cache may go away at any time.
 """
 
 import threading
@@ -27,15 +27,18 @@ _CONNECT_SECONDS: Final = 2.0  # the client tries every node one after the other
 class DaxCall:
     """The port on a DAX cluster, for eventually consistent GetItem and Query only; thread-safe.
 
-    An answer is at most as old as the cluster's TTL for items or queries, plus DynamoDB's own lag. Writes that
-    went around DAX don't change it, and "no such item" may be as old. Don't decide anything by it.
+    An answer is at most as old as the cluster's TTL for items or queries, plus DynamoDB's own lag.
+    Writes that went around DAX don't change it, and "no such item" may be as old. Don't decide
+    anything by it.
 
-    Raises UnreachableError where there is no connection within 2 s, and OutcomeUnknownError for whatever else goes
-    wrong: no answer within 1 s, a connection that broke, an error of the cluster. Nothing is tried twice.
+    Raises UnreachableError where there is no connection within 2 s, and OutcomeUnknownError for
+    whatever else goes wrong: no answer within 1 s, a connection that broke, an error of the
+    cluster. Nothing is tried twice.
 
     Args:
         endpoint: of the cluster, such as `daxs://….dax-clusters.….amazonaws.com`.
-        session: a boto3 or botocore session: its credentials and region; by default as boto3 finds them.
+        session: a boto3 or botocore session: its credentials and region; by default as boto3 finds
+            them.
     """
 
     def __init__(self, endpoint: str, session: object | None = None) -> None:
@@ -72,7 +75,8 @@ class DaxCall:
             connecting = self._connecting
             if connecting is None:
                 connecting = self._connecting = Future()
-                # Its own thread: the caller's patience ends before the last of many dead nodes was tried.
+                # Its own thread: the caller's patience ends before the last of many dead nodes was
+                # tried.
                 threading.Thread(
                     target=self._connect, args=(connecting,), name="spillway-dax", daemon=True
                 ).start()
@@ -100,7 +104,10 @@ def _open_client(endpoint: str, session: object | None) -> Any:
 
 
 def _plain_response(operation: str, response: dict[str, Any]) -> dict[str, Any]:
-    """Return the response as DynamoDB would write it: numbers without exponents, and items also where there are none."""
+    """Return the response as DynamoDB would write it.
+
+    Numbers without exponents, and items also where there are none.
+    """
     if operation == "Query":
         response["Items"] = [_plain_item(item) for item in response.get("Items", ())]
     elif "Item" in response:

@@ -1,4 +1,7 @@
-"""One port in front of another: a faster way that may fail at any time, and the one that answers then."""
+"""One port in front of another.
+
+A faster way that may fail at any time, and the one that answers then.
+"""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -10,10 +13,12 @@ __all__ = ["Breaker", "Fallback"]
 
 
 class Breaker:
-    """Says when to leave alone what keeps failing: after `max_failures` in a row, for `pause` seconds.
+    """Says when to leave alone what keeps failing.
 
-    Then one attempt is let through, and its outcome decides: success ends the pause, failure begins another.
-    Thread-safe; `clock` is monotonic, in seconds.
+    After `max_failures` in a row, for `pause` seconds.
+
+    Then one attempt is let through, and its outcome decides: success ends the pause, failure begins
+    another. Thread-safe; `clock` is monotonic, in seconds.
     """
 
     def __init__(

@@ -1,4 +1,6 @@
-"""The port to DynamoDB: one callable for every operation, and the errors by which callers decide what to do.
+"""The port to DynamoDB.
+
+One callable for every operation, and the errors by which callers decide what to do.
 
 Requests and responses are DynamoDB's own JSON, so an implementation only moves them.
 """
@@ -27,7 +29,8 @@ Item = dict[str, dict[str, Any]]
 class Call(Protocol):
     """Carry out one DynamoDB operation once, without retries; thread-safe.
 
-    Raises a StorageError: ThrottledError and UnreachableError were not carried out, OutcomeUnknownError may have been.
+    Raises a StorageError: ThrottledError and UnreachableError were not carried out,
+    OutcomeUnknownError may have been.
     """
 
     def __call__(self, operation: str, request: Mapping[str, Any], /) -> dict[str, Any]:

@@ -14,9 +14,12 @@ T = TypeVar("T")
 def full_jitter(
     attempt: int, random: Callable[[], float], *, base: float = 0.05, cap: float = 2.0
 ) -> float:
-    """Return seconds to wait before attempt `attempt` (1 is the first retry): uniform in [0, min(cap, base x 2^n)).
+    """Return seconds to wait before attempt `attempt` (1 is the first retry).
 
-    Full jitter, since clients that wait the same time collide again (AWS Architecture Blog, "Exponential backoff and jitter").
+    Uniform in [0, min(cap, base x 2^n)).
+
+    Full jitter, since clients that wait the same time collide again (AWS Architecture Blog,
+    "Exponential backoff and jitter").
     """
     return random() * min(cap, base * 2.0 ** min(attempt, 30))
 
@@ -43,10 +46,12 @@ def call_until(deadline: float, call: Call, runtime: Runtime) -> Call:
 
 
 def retry_until(deadline: float, task: Callable[[], T], runtime: Runtime) -> T:
-    """Run a read again while it throttles or fails on its way; raises its last error at the deadline.
+    """Run a read again while it throttles or fails on its way.
 
-    `deadline` is in seconds of `runtime.monotonic`; a task whose turn comes after it is not begun, so that many
-    tasks, a few at a time, end together. Not for writes: these answer event by event.
+    Raises its last error at the deadline.
+
+    `deadline` is in seconds of `runtime.monotonic`; a task whose turn comes after it is not begun,
+    so that many tasks, a few at a time, end together. Not for writes: these answer event by event.
     """
     attempt = 0
     while True:

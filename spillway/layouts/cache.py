@@ -62,7 +62,10 @@ class LayoutCache:
             return found
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot, unless a later version is here and still fresh: answers may arrive out of order."""
+        """Keep a snapshot, unless a later version is here and still fresh.
+
+        Answers may arrive out of order.
+        """
         series = snapshot.layout.series
         known = self.fresh(series)
         if known is not None and known.layout.version > snapshot.layout.version:
@@ -90,9 +93,12 @@ def _weight(snapshot: Snapshot) -> int:
 
 
 class StaleLayouts:
-    """Layouts by way of a cache such as DAX, at most `ttl` seconds and that cache's own TTL old. Thread-safe.
+    """Layouts by way of a cache such as DAX, at most `ttl` seconds and that cache's own TTL old.
 
-    Nobody knows when such a layout was in force, so none may reach a writer: this class gives out no snapshots.
+    Thread-safe.
+
+    Nobody knows when such a layout was in force, so none may reach a writer: this class gives out
+    no snapshots.
 
     Args:
         call: answers GetItem from copies that may be old, "no such item" included.
@@ -115,7 +121,8 @@ class StaleLayouts:
     def read(self, series: str) -> Layout | None:
         """Return a layout of the past; None says nothing about whether the series has one.
 
-        Costs at most one eventually consistent GetItem (0.5 RCU up to 4 KB where the cache has no copy).
+        Costs at most one eventually consistent GetItem (0.5 RCU up to 4 KB where the cache has no
+        copy).
         """
         kept = self._cache.fresh(series)
         if kept is not None:

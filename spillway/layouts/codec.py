@@ -19,7 +19,10 @@ def history_entry(seconds: float, shards: int) -> str:
 
 
 def encode_layout(layout: Layout) -> Item:
-    """Return the item of a layout; `sharded`, the key of the sparse index, only for more than one shard."""
+    """Return the item of a layout.
+
+    `sharded`, the key of the sparse index, only for more than one shard.
+    """
     current = layout.current
     item: Item = {
         LAYOUT_KEY: {"S": layout.series},

@@ -1,6 +1,9 @@
-"""Layouts and epochs: which shards may hold an event of a given time. Pure; the coverage rule rests on it.
+"""Layouts and epochs: which shards may hold an event of a given time.
 
-Times are the stored 27-character texts, whose order is time order, so an event's time is compared as it is.
+Pure; the coverage rule rests on it.
+
+Times are the stored 27-character texts, whose order is time order, so an event's time is compared
+as it is.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,7 +33,8 @@ class Epoch:
         low: least event time that may lie under the epoch, START for the first.
         horizon: seconds ahead of its snapshot that a writer may write under the epoch.
         close: greatest event time, fixed once the epoch is known to be retired; OPEN until then.
-        earlier_shards: other counts that events may lie under, oldest first, where older epochs were folded in.
+        earlier_shards: other counts that events may lie under, oldest first, where older epochs
+            were folded in.
     """
 
     id: int
@@ -65,7 +69,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthStop:
-    """Why growth was found not to help, when (epoch seconds), and which sharding keys no count can help."""
+    """Why and when (epoch seconds) growth did not help, and the sharding keys no count can help."""
 
     reason: str
     at: float
@@ -74,7 +78,10 @@ class GrowthStop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutDecision:
-    """When (epoch seconds) the counts of a layout changed, from what to what (shards, index shards), why, and by what evidence."""
+    """A change of the counts of a layout, for people.
+
+    `at` is in epoch seconds; `before` and `after` are (shards, index shards).
+    """
 
     at: float
     before: tuple[int, int]
@@ -87,8 +94,9 @@ class LayoutDecision:
 class Layout:
     """All epochs of a series, oldest first, as one item holds them under one `version`.
 
-    `history` and `decisions` are for people: `(epoch seconds, shards)` of each change of the table's count, and what led to the last changes. `stop` is the last finding
-    that growth does not help; it is not part of what `version` guards.
+    `history` and `decisions` are for people: `(epoch seconds, shards)` of each change of the
+    table's count, and what led to the last changes. `stop` is the last finding that growth does not
+    help; it is not part of what `version` guards.
     """
 
     series: str
@@ -118,7 +126,10 @@ class Layout:
         return [epoch for epoch in self.epochs if epoch.meets(start, end)]
 
     def candidates(self, time: str, routing: int) -> list[int]:
-        """Return the shards that may hold one event, those of the newest epoch first; in random mode these are all."""
+        """Return the shards that may hold one event, those of the newest epoch first.
+
+        In random mode these are all.
+        """
         found: dict[int, None] = {}
         for epoch in self.covering(time):
             found.update(dict.fromkeys(epoch.shards_of(routing)))
@@ -144,16 +155,19 @@ class Snapshot:
     server_time: float | None = None
 
     def writable_until(self, clock_error: float) -> str:
-        """Return the latest event time that may be written under the epoch in force by this snapshot.
+        """Return the latest event time that this snapshot lets be written under the epoch in force.
 
-        A retired epoch closes `horizon` seconds after a time at which it was out of force, and it was in force at
-        `loaded_at` or later; the clocks of the writer and of whoever closes may each be off by
-        `clock_error` seconds.
+        A retired epoch closes `horizon` seconds after a time at which it was out of force, and it
+        was in force at `loaded_at` or later; the clocks of the writer and of whoever closes may
+        each be off by `clock_error` seconds.
         """
         return format_epoch(self.loaded_at + self.layout.current.horizon - 2 * clock_error)
 
     def epoch_for(self, time: str, writable_until: str) -> Epoch | None:
-        """Return the epoch to write an event under: the newest that covers it, None where a reload must come first."""
+        """Return the epoch to write an event under.
+
+        The newest that covers it, None where a reload must come first.
+        """
         newest = next(self.layout.covering(time), None)
         if newest is not None and newest.close == OPEN and time > writable_until:
             return None

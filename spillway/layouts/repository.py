@@ -1,4 +1,7 @@
-"""The layout table: strongly consistent reads, conditional writes, and the list of sharded series."""
+"""The layout table.
+
+Strongly consistent reads, conditional writes, and the list of sharded series.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +29,10 @@ __all__ = [
 
 
 LayoutChange = Callable[[Layout, float], Layout]
-"""A change of a layout at a wall clock; returns the very layout it is given where nothing has to change."""
+"""A change of a layout at a wall clock.
+
+Returns the very layout it is given where nothing has to change.
+"""
 
 _MAX_ATTEMPTS: Final = 20
 
@@ -42,7 +48,8 @@ class LayoutRepository:
     """The layout table. Every write is one UpdateItem on a condition; methods raise StorageError.
 
     `now` is the wall clock in epoch seconds. Where the endpoint tells the date, all but `read` and
-    `record_stop` compare the clock with it and raise ClockSkewError instead of acting by a wrong one.
+    `record_stop` compare the clock with it and raise ClockSkewError instead of acting by a wrong
+    one.
     """
 
     def __init__(
@@ -54,7 +61,7 @@ class LayoutRepository:
         self._now = now
 
     def read(self, series: str) -> Snapshot | None:
-        """Return the layout by a strongly consistent read (1 RCU up to 4 KB), None where the series has none."""
+        """Return the layout by a strongly consistent read, None for none; 1 RCU up to 4 KB."""
         return self._read(series)[0]
 
     def read_or_create(self, series: str) -> Snapshot:
@@ -67,16 +74,21 @@ class LayoutRepository:
         return found if found is not None else self._create(series)
 
     def change(self, series: str, change: LayoutChange) -> Snapshot:
-        """Apply a change to the layout in force and return the outcome; creates the layout of a new series first.
+        """Apply a change to the layout in force and return the outcome.
 
-        The write is conditional on the version that was read strongly. Whoever loses a race reads again and applies
-        the change to what it finds, so it must say what shall be, not by how much. Costs 1 RCU and
-        1 WCU an attempt. LayoutContendedError after 20 lost races.
+        Creates the layout of a new series first.
+
+        The write is conditional on the version that was read strongly. Whoever loses a race reads
+        again and applies the change to what it finds, so it must say what shall be, not by how
+        much. Costs 1 RCU and 1 WCU an attempt. LayoutContendedError after 20 lost races.
         """
         return self._until_done(series, partial(self.try_change, change=change))
 
     def try_change(self, snapshot: Snapshot, change: LayoutChange) -> Snapshot | None:
-        """Apply a change to a snapshot, as `change` does, once; None where the layout has changed meanwhile."""
+        """Apply a change to a snapshot, as `change` does, once.
+
+        None where the layout has changed meanwhile.
+        """
         return self._write(snapshot, change(snapshot.layout, self._now()))
 
     def close_retired(self, series: str, *, by_own_clock: bool = False) -> Snapshot:
@@ -98,7 +110,10 @@ class LayoutRepository:
         return self._until_done(series, close)
 
     def record_stop(self, series: str, stop: GrowthStop) -> None:
-        """Note on the layout that growth does not help. Leaves the version alone: nothing depends on the note."""
+        """Note on the layout that growth does not help.
+
+        Leaves the version alone: nothing depends on the note.
+        """
         request = {
             "TableName": self._table,
             "Key": {LAYOUT_KEY: {"S": series}},
@@ -139,7 +154,10 @@ class LayoutRepository:
         return replace(snapshot, layout=changed)
 
     def _replace(self, old: Layout, new: Layout) -> bool:
-        """Write `new` unless the version is no longer that of `old`; tell whether it was written."""
+        """Write `new` unless the version is no longer that of `old`.
+
+        Tell whether it was written.
+        """
         known = {"N": str(old.version)}
         try:
             self._update(encode_layout(new), condition="#version = :known", known=known)
@@ -150,7 +168,10 @@ class LayoutRepository:
     def _update(
         self, item: Item, *, condition: str, known: dict[str, str] | None = None
     ) -> ClockReading:
-        """Set all attributes of a layout by one UpdateItem; the sparse index's key goes where it no longer applies."""
+        """Set all attributes of a layout by one UpdateItem.
+
+        The sparse index's key goes where it no longer applies.
+        """
         names = {f"#{name}": name for name in item if name != LAYOUT_KEY}
         values = {f":{name}": value for name, value in item.items() if name != LAYOUT_KEY}
         expression = "SET " + ", ".join(f"#{name[1:]} = {name}" for name in values)

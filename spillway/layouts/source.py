@@ -1,4 +1,7 @@
-"""Where writers and readers get layouts from: the process cache while a snapshot is young, else the layout table."""
+"""Where writers and readers get layouts from.
+
+The process cache while a snapshot is young, else the layout table.
+"""
 
 from contextlib import suppress
 from typing import Final
@@ -28,7 +31,9 @@ _CLOSE_AFTER_SECONDS: Final = (
 
 
 class LayoutSource:
-    """Layouts by series. Thread-safe; every method but `cached_layout` may send requests and raise StorageError.
+    """Layouts by series.
+
+    Thread-safe; every method but `cached_layout` may send requests and raise StorageError.
 
     `stale_layouts` may serve reads that may lag by minutes; nothing else asks it.
     """
@@ -97,15 +102,20 @@ class LayoutSource:
         return None if snapshot is None else snapshot.layout
 
     def read_eventually(self, series: str) -> Layout | None:
-        """Return a layout that lags by at most `Settings.layout_ttl`; a series that is not cached is read strongly."""
+        """Return a layout that lags by at most `Settings.layout_ttl`.
+
+        A series that is not cached is read strongly.
+        """
         snapshot = self._cache.fresh(series)
         return self.read(series) if snapshot is None else snapshot.layout
 
     def read_cached(self, series: str) -> Layout | None:
-        """Return a layout that may lag by minutes; a series of which no cache has one is read strongly.
+        """Return a layout that may lag by minutes.
 
-        It lags by at most `Settings.layout_ttl`, the TTL of the cache that `stale_layouts` asks (DAX: 5 min by default), and
-        what DynamoDB's eventually consistent reads lag.
+        A series of which no cache has one is read strongly.
+
+        It lags by at most `Settings.layout_ttl`, the TTL of the cache that `stale_layouts` asks
+        (DAX: 5 min by default), and what DynamoDB's eventually consistent reads lag.
         """
         if self._stale_layouts is None or self._cache.fresh(series) is not None:
             return self.read_eventually(series)
@@ -113,7 +123,10 @@ class LayoutSource:
         return self.read(series) if found is None else _newer(found, self.cached_layout(series))
 
     def extend_low(self, series: str, epoch_id: int, time: str) -> Snapshot:
-        """Lower the mark of the epoch in force to `time`, if it is still the one named; return what is in force."""
+        """Lower the mark of the epoch in force to `time`, if it is still the one named.
+
+        Return what is in force.
+        """
 
         def change(layout: Layout, now: float) -> Layout:
             return extend_low(layout, epoch_id, time, now)
@@ -121,7 +134,9 @@ class LayoutSource:
         return self._remember(self._store.change(series, change))
 
     def set_counts(self, series: str, *, shards: int | None, index_shards: int | None) -> Snapshot:
-        """Begin an epoch with these counts, up or down; None keeps a count. No change where they are in force.
+        """Begin an epoch with these counts, up or down; None keeps a count.
+
+        No change where they are in force.
 
         Two changes where there is one: the succession, and the close of the epoch that it retires.
         The second is left to writers where the endpoint tells no date. ClockSkewError where this
@@ -138,7 +153,10 @@ class LayoutSource:
         shards: int | None,
         index_shards: int | None,
     ) -> Snapshot | None:
-        """Begin an epoch with these counts unless the layout has changed since the snapshot; None where it has."""
+        """Begin an epoch with these counts unless the layout has changed since the snapshot.
+
+        None where it has.
+        """
         succession = self._succession(shards, index_shards, reason)
         changed = self._store.try_change(snapshot, succession)
         if changed is None:

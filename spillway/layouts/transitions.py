@@ -53,10 +53,14 @@ def begin_epoch(
     shards: int | None = None,
     index_shards: int | None = None,
 ) -> Layout:
-    """Return the layout with the epoch in force retired and a new one begun; a count that is None stays as it is.
+    """Return the layout with the epoch in force retired and a new one begun.
 
-    The retired epoch stays open until `close_retired` closes it. The new one reaches `Settings.slack` back, for events that are on their way, takes bucket size and horizon from
-    the settings, and keeps the mode of the series. `now` is in epoch seconds. ValueError where a count does not fit.
+    A count that is None stays as it is.
+
+    The retired epoch stays open until `close_retired` closes it. The new one reaches
+    `Settings.slack` back, for events that are on their way, takes bucket size and horizon from the
+    settings, and keeps the mode of the series. `now` is in epoch seconds. ValueError where a count
+    does not fit.
     """
     current = layout.current
     wanted = replace(
@@ -106,7 +110,10 @@ def close_retired(layout: Layout, now: float) -> Layout:
 
 
 def extend_low(layout: Layout, epoch_id: int, time: str, now: float) -> Layout:
-    """Return the layout whose epoch in force also covers events from `time` on, if it is still the one named."""
+    """Return the layout whose epoch in force also covers events from `time` on.
+
+    Returns the layout itself where another epoch than the one named is in force.
+    """
     current = layout.current
     if current.id != epoch_id or current.low <= time:
         return layout
@@ -120,8 +127,9 @@ def extend_low(layout: Layout, epoch_id: int, time: str, now: float) -> Layout:
 def compact(layout: Layout, max_epochs: int) -> Layout:
     """Return the layout with at most `max_epochs` epochs, or as few as can be.
 
-    Folds adjacent closed epochs into one that covers what either did, the pair first whose union adds the least
-    shards x time to what reads open. Epochs of different mode or bucket size are never folded.
+    Folds adjacent closed epochs into one that covers what either did, the pair first whose union
+    adds the least shards x time to what reads open. Epochs of different mode or bucket size are
+    never folded.
     """
     epochs = list(layout.epochs)
     while len(epochs) > max_epochs:
@@ -180,7 +188,10 @@ BY_HAND: Final = ChangeReason("set by hand")
 
 
 def record_decision(before: Layout, after: Layout, reason: ChangeReason) -> Layout:
-    """Return `after` with the decision noted that led to it; the very `before` where nothing changed."""
+    """Return `after` with the decision noted that led to it.
+
+    The very `before` where nothing changed.
+    """
     if after is before:
         return before
     return _with(after, before, after.last_updated, reason)

@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from spillway.errors import InvalidInputError
-from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES
+from spillway.event import check_id, check_series, check_sharding_key
 from spillway.keys import TIME_WIDTH, SortKey
 from spillway.timestamps import format_time, to_datetime
 
-__all__ = ["MAX_LIMIT", "Order", "ReadQuery", "Source", "check_identity", "check_series"]
+__all__ = ["MAX_LIMIT", "Order", "ReadQuery", "Source", "check_identity"]
 
 MAX_LIMIT: Final = 10_000
 
@@ -77,8 +77,8 @@ class ReadQuery:
         consistent: bool,
     ) -> "ReadQuery":
         """Check the parameters of a read; InvalidInputError names the first that is wrong."""
-        check_series(series)
-        _check_sharding_key(sharding_key)
+        check_series(series, "invalid_query")
+        check_sharding_key(sharding_key, "invalid_query")
         first, last = _time("from", start), _time("to", end)
         if first >= last:
             raise InvalidInputError("invalid_query", "from", "must be before `to`")
@@ -97,36 +97,12 @@ class ReadQuery:
         return query
 
 
-def check_series(series: str) -> None:
-    """Check a series name; InvalidInputError."""
-    _check_text("series", series, MAX_SERIES_BYTES)
-
-
-def _check_sharding_key(sharding_key: str | None) -> None:
-    """Check a sharding key where there is one; InvalidInputError."""
-    if sharding_key is not None:
-        _check_text("sharding_key", sharding_key, MAX_SHARDING_KEY_BYTES)
-
-
 def check_identity(series: str, time: datetime, event_id: str, sharding_key: str | None) -> SortKey:
     """Check the identity of one event and return what its sort key holds; InvalidInputError."""
-    check_series(series)
-    _check_sharding_key(sharding_key)
-    _check_text("id", event_id, MAX_ID_BYTES)
-    if "#" in event_id:
-        raise InvalidInputError("invalid_query", "id", "must not contain #")
+    check_series(series, "invalid_query")
+    check_sharding_key(sharding_key, "invalid_query")
+    check_id(event_id, "invalid_query")
     return SortKey(_time("time", time), sharding_key, event_id)
-
-
-def _check_text(field: str, value: object, most: int) -> None:
-    if not isinstance(value, str):
-        raise InvalidInputError("invalid_query", field, "must be text")
-    try:
-        size = len(value.encode())
-    except UnicodeEncodeError as error:
-        raise InvalidInputError("invalid_query", field, "must be valid Unicode") from error
-    if not 1 <= size <= most:
-        raise InvalidInputError("invalid_query", field, f"must be 1 to {most:,} bytes of UTF-8")
 
 
 def _time(field: str, value: object) -> str:

@@ -1,4 +1,7 @@
-"""What a write knows of an event between attempts. States are immutable: an attempt returns new ones."""
+"""What a write knows of an event between attempts.
+
+States are immutable: an attempt returns new ones.
+"""
 
 from typing import Final
 
@@ -53,7 +56,10 @@ class PendingEvent(Struct, frozen=True, eq=False):
         )
 
     def latest_failure(self, error: StorageError) -> StorageError:
-        """Return the failure to report after `error`: a passed deadline does not hide an earlier one."""
+        """Return the failure to report after `error`.
+
+        A passed deadline does not hide an earlier one.
+        """
         if self.failure is not None and isinstance(error, DeadlinePassedError):
             return self.failure
         return error

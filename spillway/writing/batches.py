@@ -31,7 +31,7 @@ def build_item(event: PreparedEvent, epoch: Epoch, shard: int) -> Item:
 
 
 def send_batch(call: Call, table: str, batch: Sequence[AddressedEvent]) -> list[Outcome]:
-    """Write up to 25 distinct events by one BatchWriteItem, and return the outcome of each in order.
+    """Write up to 25 distinct events by one BatchWriteItem; return their outcomes in order.
 
     A batch that DynamoDB finds invalid is written again event by event, so that one bad event does
     not fail the others. Costs 1 WCU for each started KB of an item, and the same for its index

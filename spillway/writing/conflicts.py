@@ -42,7 +42,7 @@ class _LookupFailedError(UnreachableError):
 def put_if_absent(
     call: Call, table: str, batch: Sequence[AddressedEvent], now: Callable[[], float]
 ) -> list[Outcome]:
-    """Write events one by one where their identity is free, and return the outcome of each in order.
+    """Write events one by one where their identity is free; return their outcomes in order.
 
     An event that is stored with an equal payload counts as stored. With another payload it gets a
     ConflictError. An item that has expired counts as absent. `now` is in epoch seconds.

@@ -12,12 +12,12 @@ from msgspec import Struct
 from spillway import keys
 from spillway.errors import InvalidInputError
 from spillway.event import (
-    MAX_ID_BYTES,
     MAX_ITEM_BYTES,
-    MAX_SERIES_BYTES,
-    MAX_SHARDING_KEY_BYTES,
     WRITE_UNIT_BYTES,
     Event,
+    check_id,
+    check_series,
+    check_sharding_key,
 )
 from spillway.keys import sort_key
 from spillway.settings import Settings
@@ -32,7 +32,9 @@ _MAX_LEVELS: Final = 254  # orjson's limit; readers in other languages have limi
 
 
 def encode_payload(payload: Any) -> bytes:
-    """Return a payload as JSON bytes; InvalidInputError where it is no object or JSON can't hold it.
+    """Return a payload as JSON bytes.
+
+    InvalidInputError where it is no object or JSON can't hold it.
 
     JSON has no NaN and no infinity; levels of nesting are limited to 254.
     """
@@ -61,7 +63,10 @@ def _encode_wide(payload: dict[str, Any], reason: str) -> bytes:
 
 
 def _check_shape(payload: dict[str, Any]) -> None:
-    """Refuse what `json` takes and orjson does not: deeper levels, and keys that would become text."""
+    """Refuse what `json` takes and orjson does not.
+
+    Deeper levels, and keys that would become text.
+    """
     stack: list[tuple[Any, int]] = [(payload, 1)]
     while stack:
         value, level = stack.pop()
@@ -168,22 +173,13 @@ class EventValidator:
         and `item_too_large`.
         """
         series, sharding_key = event.series, event.sharding_key
-        _check_text("series", series, MAX_SERIES_BYTES)
-        _check_text("id", event_id, MAX_ID_BYTES)
-        if "#" in event_id:
-            raise InvalidInputError("invalid_event", "id", "must not contain #")
-        if sharding_key is not None:
-            _check_text("sharding_key", sharding_key, MAX_SHARDING_KEY_BYTES)
+        check_series(series, "invalid_event")
+        check_id(event_id, "invalid_event")
+        check_sharding_key(sharding_key, "invalid_event")
         time = self._check_time(event)
         stored = sort_key(time, sharding_key, event_id)
-        try:
-            # Hashing also finds what can't be encoded; a sharding key leaves the id out of the hash.
-            routing = routing_hash(series, stored if sharding_key is None else sharding_key)
-            if sharding_key is not None:
-                event_id.encode()
-        except UnicodeEncodeError as error:
-            reason = "series, id and sharding_key must be valid Unicode (a lone surrogate)"
-            raise InvalidInputError("invalid_event", "", reason) from error
+        # A sharding key leaves the id out of the hash.
+        routing = routing_hash(series, stored if sharding_key is None else sharding_key)
         payload = encode_payload(event.payload)
         prepared = PreparedEvent(
             series,
@@ -231,19 +227,6 @@ def _earliest(settings: Settings, now: float) -> tuple[str, str]:
         return "", ""
     seconds, reason = max(limits)
     return format_epoch(seconds), reason
-
-
-def _check_text(field: str, value: object, most: int) -> None:
-    if not isinstance(value, str):
-        raise InvalidInputError("invalid_event", field, "must be text")
-    if not value:
-        raise InvalidInputError("invalid_event", field, "must not be empty")
-    if len(value) * 4 > most and _utf8_length(value) > most:
-        raise InvalidInputError("invalid_event", field, f"must be at most {most:,} bytes of UTF-8")
-
-
-def _utf8_length(text: str) -> int:
-    return len(text.encode(errors="surrogatepass"))
 
 
 def _check_size(prepared: PreparedEvent) -> None:

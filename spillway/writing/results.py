@@ -40,7 +40,8 @@ class WriteResult:
     Attributes:
         accepted: events that are durably stored.
         rejected: the others, by ascending index.
-        ids: the id of each event in order, None where the event never got one because it is invalid.
+        ids: the id of each event in order, None where the event never got one because it is
+            invalid.
     """
 
     accepted: int
@@ -58,8 +59,8 @@ def reject_input(index: int, error: InvalidInputError) -> Rejected:
 def reject_storage(index: int, error: StorageError, *, outcome_unknown: bool) -> Rejected:
     """Reject an event for what the storage last said of it.
 
-    `outcome_unknown`: an attempt to write it may have been carried out. Errors on the way to its layout don't count:
-    without one it is not written.
+    `outcome_unknown`: an attempt to write it may have been carried out. Errors on the way to its
+    layout don't count: without one it is not written.
     """
     if outcome_unknown:
         message = f"may or may not be stored; retry it with the same id ({error})"

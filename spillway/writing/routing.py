@@ -24,7 +24,7 @@ _DAY_SECONDS: Final = 86_400.0
 
 
 class EventRouter:
-    """Addresses events by the layouts of their series, and lets throttled old ones into wider epochs."""
+    """Addresses events by the layouts of their series and widens epochs for throttled ones."""
 
     def __init__(self, layouts: LayoutSource, settings: Settings, runtime: Runtime) -> None:
         self._layouts = layouts
@@ -115,7 +115,10 @@ class EventRouter:
         addressed: list[AddressedEvent],
         deadline: float,
     ) -> tuple[Snapshot, list[PendingEvent]]:
-        """Add events to `addressed` by a layout loaded for them; return it, and those that failed."""
+        """Add events to `addressed` by a layout loaded for them.
+
+        Return it, and those that failed.
+        """
         load = partial(self._load_to_cover, [each.event.time for each in uncovered])
         reloaded = self._for_each([uncovered[0].event.series], load, deadline)[0]
         if not isinstance(reloaded, Snapshot):

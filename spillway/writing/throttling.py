@@ -1,4 +1,7 @@
-"""Handle throttled writes: find the cause, grow the layout where that helps, report where it does not."""
+"""Handle throttled writes.
+
+Find the cause, grow the layout where that helps, report where it does not.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,7 +20,7 @@ from spillway.dynamodb.port import (
     ThrottlingReason,
 )
 from spillway.dynamodb.retries import call_until
-from spillway.limiters import IntervalLimiter
+from spillway.memo import IntervalLimiter
 from spillway.runtime import Runtime
 from spillway.scaling.autoscaler import WriterAutoscaler
 from spillway.scaling.evidence import CapacityCheck, ThrottledWrite, ThrottleSummary
@@ -77,13 +80,16 @@ def send_probes(call: Call, table: str, throttles: ThrottleSummary) -> ProbeResu
 
 
 def attribute_by_concentration(throttles: ThrottleSummary) -> None:
-    """Blame unexplained throttling on a hot key range if one partition key throttled far above the others."""
+    """Blame a hot key range where one partition key throttled far above the others."""
     if _has_outlier(throttles.unexplained):
         throttles.explain_remaining((_GUESSED,))
 
 
 def _choose_probes(writes: Sequence[ThrottledWrite]) -> list[ThrottledWrite]:
-    """Return a write to each of the partition keys that throttled most; several if there is one key."""
+    """Return a write to each of the partition keys that throttled most.
+
+    Several if there is one key.
+    """
     by_key: dict[str, list[ThrottledWrite]] = {}
     for write in writes:
         by_key.setdefault(write.partition, []).append(write)

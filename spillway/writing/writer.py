@@ -1,4 +1,4 @@
-"""The writer: validate, find the layout, choose the shard, write in batches, retry, answer for every event."""
+"""The writer: validate, find the layout, choose the shard, write, retry, answer for every event."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -60,7 +60,10 @@ class UsageSampler:
 
 
 class Writer:
-    """Writes events under the layouts of their series. Thread-safe; writes share the cached layouts."""
+    """Writes events under the layouts of their series.
+
+    Thread-safe; writes share the cached layouts.
+    """
 
     def __init__(  # noqa: PLR0913, PLR0917  it is where the parts meet
         self,
@@ -115,7 +118,10 @@ class Writer:
     def _prepare(
         self, events: Iterable[Event]
     ) -> tuple[list[PendingEvent], list[Rejected], list[str | None]]:
-        """Check every event. Equal events become one; a second payload of an identity is refused."""
+        """Check every event.
+
+        Equal events become one; a second payload of an identity is refused.
+        """
         validator = EventValidator(self._settings, self._runtime.now())
         distinct: dict[tuple[str, str], PendingEvent] = {}
         rejected: list[Rejected] = []
@@ -144,7 +150,10 @@ class Writer:
         background_tasks: Sequence[BackgroundTask],
         on_conflict: OnConflict,
     ) -> list[PendingEvent]:
-        """Try to write all pending events once, in parallel; return those not known to be stored."""
+        """Try to write all pending events once, in parallel.
+
+        Return those not known to be stored.
+        """
         reject = on_conflict is OnConflict.REJECT
         addressed, failed = self._router.address(pending, deadline, with_candidates=reject)
         call = call_until(deadline, self._call, self._runtime)

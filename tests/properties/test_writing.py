@@ -110,7 +110,9 @@ def test_whatever_changes_a_conflict_with_an_accepted_event_is_refused(
         codes = {each.index: each.code for each in result.rejected}
         for index, (number, value) in enumerate(distinct.items()):
             is_conflict = accepted.setdefault(number, value) != value
-            assert codes.get(index) == ("conflict" if is_conflict else None)
+            # An earlier attempt of the same write may have been lost: it stays in doubt then.
+            refused = {"conflict", "unknown_outcome"} if is_conflict else {None}
+            assert codes.get(index) in refused
         if shards is not None:
             memory.another().set_layout("a", shards=shards)
         memory.clock.seconds += seconds

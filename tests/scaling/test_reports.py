@@ -9,8 +9,7 @@ from msgspec import structs
 
 from spillway import Settings
 from spillway.dynamodb.port import ThrottlingReason
-from spillway.limiters import IntervalLimiter
-from spillway.memo import Memo
+from spillway.memo import IntervalLimiter, Memo
 from spillway.scaling.evidence import ThrottledRates
 from spillway.scaling.policy import ScalingDecision
 from spillway.scaling.updates import Reporter, ScalingEvent, ScalingKind

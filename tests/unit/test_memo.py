@@ -1,7 +1,6 @@
 import threading
 
-from spillway.limiters import IntervalLimiter, RateLimiter
-from spillway.memo import Memo
+from spillway.memo import IntervalLimiter, Memo, RateLimiter
 from tests.support.fakes import FakeClock
 
 
