@@ -11,14 +11,9 @@ from dynamoheat.reasons import Throttle, ThrottleReason
 __all__ = ["Contributor", "KeyInsights", "Meter", "Rule", "Slot"]
 
 _KEPT_SLOTS: Final = 1440
-
-
 _KEPT_INSIGHT_SLOTS: Final = 180
 
-
 Keys = tuple[str, ...]  # partition key, or partition and sort key
-
-
 Counts = dict[Keys, float]
 
 

@@ -24,8 +24,6 @@ from dynamoheat.studies.generations.assumptions import DesignAssumptions, ItemRe
 __all__ = ["GlobalAdmission", "HeatTable"]
 
 _NAME: Final = "table"
-
-
 _KEY_BYTES: Final = 512  # of a write unit, left for names and keys
 
 
