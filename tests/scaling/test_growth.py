@@ -88,7 +88,7 @@ LIMITED: Final[dict[str, tuple[TableSettings, ModelParameters]]] = {
         ModelParameters(),
     ),
     "TableWriteMaxOnDemandThroughputExceeded": (
-        events_table(maximum_write=400.0, warm_write=40_000.0),
+        events_table(max_write=400.0, warm_write=40_000.0),
         ModelParameters(),
     ),
     "TableWriteAccountLimitExceeded": (events_table(), ModelParameters(quota_wcu=400)),
