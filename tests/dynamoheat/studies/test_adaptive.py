@@ -33,7 +33,7 @@ DEMANDS = st.lists(
 def minutes(
     tried: StorageTable, rates: dict[str, float], count: int, start: float = 0.0
 ) -> list[dict[str, float]]:
-    """Offer each key its rate, 4 units a request; return the units a second that passed, by minute."""
+    """Offer each key its rate, 4 units a request; return the admitted units a second."""
     passed = []
     for minute in range(count):
         done = dict.fromkeys(rates, 0.0)

@@ -92,7 +92,7 @@ def fleet(*used: float) -> DesignAssumptions:
 
 
 def crowded() -> StorageTable:
-    """Partitions of 500 W and R whose leader's node has all its tokens, and one other none at all."""
+    """Partitions of 500 W and R; the leader's node has all its tokens, one other has none."""
     tried = table(write=300, read=300, assumptions=fleet(0.0))
     group = tried.group_of(next(iter(tried.partitions)))
     full = group[2].bucket
