@@ -33,10 +33,7 @@ __all__ = ["Admission", "AdmissionController"]
 
 _BATCHES: Final = ("BatchGetItem", "BatchWriteItem")
 
-
 Lacks = dict[Resource, float]
-
-
 Verdicts = list[Throttle | None]
 
 

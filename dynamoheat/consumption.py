@@ -48,14 +48,8 @@ class IndexTarget:
 
 
 Charge = tuple[IndexTarget, Partition, float, str, Any, float]
-
-
 ItemCharges = Sequence[Charge]
-
-
 PartitionSums = dict[Partition, list[float]]  # units, extra, charges
-
-
 ResourceSums = dict[Resource, list[float]]  # units, items
 
 

@@ -11,14 +11,9 @@ from dynamoheat.reasons import Throttle, ThrottleReason
 __all__ = ["Contributor", "KeyInsights", "Meter", "Rule", "Slot"]
 
 _KEPT_SLOTS: Final = 1440
-
-
 _KEPT_INSIGHT_SLOTS: Final = 180
 
-
 Keys = tuple[str, ...]  # partition key, or partition and sort key
-
-
 Counts = dict[Keys, float]
 
 
@@ -131,10 +126,10 @@ class KeyInsights:
     costs about half a microsecond an item.
     """
 
-    def __init__(self, period: float, most: int, now: float) -> None:
+    def __init__(self, period: float, max_keys: int, now: float) -> None:
         self.counts_accessed_keys = False
         self._period = period
-        self._max = most
+        self._max_keys = max_keys
         self._start = floor(now / period) * period
         self._counts: dict[str, Counts] = {}
         self._closed: deque[tuple[float, dict[str, Counts]]] = deque(maxlen=_KEPT_INSIGHT_SLOTS)
@@ -155,14 +150,14 @@ class KeyInsights:
         if sort_key is not None:
             self._count(Rule.CONSUMED_ITEMS, (partition_key, sort_key), units)
 
-    def report(self, rule: str, start: float, end: float, most: int = 10) -> list[Contributor]:
+    def report(self, rule: str, start: float, end: float, max_count: int = 10) -> list[Contributor]:
         """Return the top contributors of the periods that start in [start, end), highest first."""
         slots = [(at, counts.get(rule)) for at, counts in self._slots() if start <= at < end]
         totals: Counts = {}
         for _, counts in slots:
             for keys, count in (counts or {}).items():
                 totals[keys] = totals.get(keys, 0.0) + count
-        greatest = sorted(totals.items(), key=lambda entry: (-entry[1], entry[0]))[:most]
+        greatest = sorted(totals.items(), key=lambda entry: (-entry[1], entry[0]))[:max_count]
         return [
             Contributor(keys, total, tuple((at, c[keys]) for at, c in slots if c and keys in c))
             for keys, total in greatest
@@ -182,5 +177,5 @@ class KeyInsights:
 
     def _count(self, rule: str, keys: Keys, units: float) -> None:
         counts = self._counts.setdefault(rule, {})
-        if keys in counts or len(counts) < self._max:
+        if keys in counts or len(counts) < self._max_keys:
             counts[keys] = counts.get(keys, 0.0) + units

@@ -26,24 +26,12 @@ __all__ = [
 ]
 
 HASHES: Final = 1 << 64
-
-
 _CACHED_KEYS: Final = 100_000
-
-
-_OBSERVED_A_WINDOW: Final = 64  # positions, for writes at the partition's limit
-
-
-_MOST: Final = 512
-
-
-_LEAST: Final = 16
-
+_POSITIONS_A_WINDOW: Final = 64  # positions, for writes at the partition's limit
+_MAX_POSITIONS: Final = 512
+_MIN_POSITIONS: Final = 16
 
 Position = tuple[Any, ...]
-
-
-Where = tuple[Any, ...]
 
 
 def position(partition_key: str, sort_key: Any = None) -> Position:
@@ -74,19 +62,19 @@ class TrafficSample:
     __slots__ = ("_min_stride", "pending_units", "positions", "stride")
 
     def __init__(self, stride: float) -> None:
-        self.positions: list[Where] = []  # oldest first
+        self.positions: list[Position] = []  # oldest first
         self.stride = self._min_stride = stride  # units from one kept position to the next
         self.pending_units = 0.0  # units since the last position; callers add one at the stride
 
-    def add(self, place: Where) -> None:
+    def add(self, place: Position) -> None:
         """Record a position."""
         self.pending_units %= self.stride
         self.positions.append(place)
-        if len(self.positions) >= _MOST:
+        if len(self.positions) >= _MAX_POSITIONS:
             del self.positions[::2]
             self.stride *= 2
 
-    def inherit(self, parent: "TrafficSample", is_mine: Callable[[Where], bool]) -> None:
+    def inherit(self, parent: "TrafficSample", is_mine: Callable[[Position], bool]) -> None:
         """Take over the parent's positions for which `is_mine` is true."""
         self.positions = [place for place in parent.positions if is_mine(place)]
         self.stride = parent.stride
@@ -100,14 +88,14 @@ class TrafficSample:
 
 def best_cut(
     observed: TrafficSample, min_share: float, *, between_keys: bool = False
-) -> tuple[Where, float] | None:
+) -> tuple[Position, float] | None:
     """Return the position that best halves the sampled traffic, and the share left of it, or None.
 
     The older half of the sample chooses the cut, which must also divide the newer half. That
     excludes a single hot item and an ever-increasing sort key. Each side must get `min_share` of
     both halves. With `between_keys` the cut divides no item collection.
     """
-    if len(observed.positions) < _LEAST:
+    if len(observed.positions) < _MIN_POSITIONS:
         return None
     places = [place[:1] for place in observed.positions] if between_keys else observed.positions
     older, newer = places[: len(places) // 2], places[len(places) // 2 :]
@@ -118,7 +106,7 @@ def best_cut(
     return cut, (share + later) / 2
 
 
-def _halving(ordered: Sequence[Where]) -> tuple[Where, float]:
+def _halving(ordered: Sequence[Position]) -> tuple[Position, float]:
     """Return the position nearest to the middle of the sample, and the share left of it."""
     middle = ordered[len(ordered) // 2]
     first = bisect_left(ordered, middle)
@@ -170,7 +158,7 @@ class Partition:
         self.consumed_read = 0.0  # ever
         self.throttled_items = 0
         per_window = wcu * limits.heat_window_seconds
-        self.traffic_sample = TrafficSample(max(1.0, per_window / _OBSERVED_A_WINDOW))
+        self.traffic_sample = TrafficSample(max(1.0, per_window / _POSITIONS_A_WINDOW))
         self.hot_since: float | None = None
         self.split_at: float | None = None  # a split for heat is in progress
         self.is_unsplittable = False  # the last attempt found no useful cut

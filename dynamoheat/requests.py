@@ -35,37 +35,21 @@ __all__ = [
     "find_index",
     "find_table",
     "query_start",
+    "read_consistency",
     "scan_start",
     "split_batch",
 ]
 
 _NAME: Final = r"(#?[\w.]+)"
-
-
 _COMPARISON: Final = re.compile(_NAME + r"\s*(<=|>=|=|<|>)\s*(:\w+)")
-
-
 _BETWEEN: Final = re.compile(_NAME + r"\s+BETWEEN\s+(:\w+)\s+AND\s+(:\w+)", re.IGNORECASE)
-
-
 _BEGINS: Final = re.compile(r"begins_with\s*\(\s*" + _NAME + r"\s*,\s*(:\w+)\s*\)", re.IGNORECASE)
-
-
 _LEGACY: Final = {"EQ": "=", "LE": "<=", "LT": "<", "GE": ">=", "GT": ">", "BEGINS_WITH": "begins"}
 
-
 Tables = Mapping[str, Table]
-
-
 Request = Mapping[str, Any]
-
-
 Items = dict[str, Any]  # as in RequestItems
-
-
 Value = Mapping[str, Any]
-
-
 Condition = tuple[str, str, list[Value]]  # attribute, operator, values
 
 
@@ -119,11 +103,11 @@ def split_batch(
     refused: Items = {}
     each = iter(verdicts)
     for name, wanted in request["RequestItems"].items():
-        passing, others = _sorted(_entries(wanted), each)
+        passing, others = _divide_entries(_entries(wanted), each)
         if passing:
-            admitted[name] = _like(wanted, passing)
+            admitted[name] = _with_entries(wanted, passing)
         if others:
-            refused[name] = _like(wanted, others)
+            refused[name] = _with_entries(wanted, others)
     return {**request, "RequestItems": admitted}, refused
 
 
@@ -164,11 +148,11 @@ def _batch_write(request: Request, tables: Tables) -> RequestCost:
     for name, entries in request["RequestItems"].items():
         table = find_table(name, tables)
         touched.append(table)
-        item_charges.extend(_batched(table, entries))
+        item_charges.extend(_batch_charges(table, entries))
     return RequestCost(item_charges, touched, is_write=True)
 
 
-def _batched(table: Table, entries: Sequence[Request]) -> Iterable[ItemCharges]:
+def _batch_charges(table: Table, entries: Sequence[Request]) -> Iterable[ItemCharges]:
     deletes = [at for at, entry in enumerate(entries) if "PutRequest" not in entry]
     puts = table.charge_puts(
         [entry["PutRequest"]["Item"] for entry in entries if "PutRequest" in entry]
@@ -207,7 +191,7 @@ def _transact_write(request: Request, tables: Tables) -> RequestCost:
 def _get_item(request: Request, tables: Tables) -> RequestCost:
     table = find_table(request["TableName"], tables)
     return RequestCost(
-        [_get(table, request["Key"], _consistency(request))], [table], is_write=False
+        [_get(table, request["Key"], read_consistency(request))], [table], is_write=False
     )
 
 
@@ -217,7 +201,7 @@ def _batch_get(request: Request, tables: Tables) -> RequestCost:
     for name, wanted in request["RequestItems"].items():
         table = find_table(name, tables)
         touched.append(table)
-        consistency = _consistency(wanted)
+        consistency = read_consistency(wanted)
         item_charges.extend(_get(table, key, consistency) for key in wanted["Keys"])
     return RequestCost(item_charges, touched, is_write=False)
 
@@ -238,7 +222,7 @@ def _query(request: Request, tables: Tables) -> RequestCost:
     index = find_index(request, table)
     where = query_start(request, table, index)
     return RequestCost(
-        [table.charge_read(where, 0, _consistency(request), index)], [table], is_write=False
+        [table.charge_read(where, 0, read_consistency(request), index)], [table], is_write=False
     )
 
 
@@ -247,8 +231,8 @@ def _scan(request: Request, tables: Tables) -> RequestCost:
     index = find_index(request, table)
     start = scan_start(request, table, index)
     target = table.target if index is None else index.target
-    units = read_units(0, _consistency(request))
-    tokens = table.tokens_for_read(units, _consistency(request))
+    units = read_units(0, read_consistency(request))
+    tokens = table.tokens_for_read(units, read_consistency(request))
     charge: Charge = (target, target.resource.partitions.at((start,)), units, SCAN, start, tokens)
     return RequestCost([(charge,)], [table], is_write=False)
 
@@ -273,11 +257,12 @@ def _update(table: Table, key: Item, factor: float = 1.0) -> ItemCharges:
     return table.charge_unchanged(key, item_bytes(known) if known else 0, factor)
 
 
-def _consistency(request: Request) -> float:
+def read_consistency(request: Request) -> float:
+    """Return the consistency that a read asks for."""
     return STRONG if request.get("ConsistentRead") else EVENTUAL
 
 
-def _sorted(
+def _divide_entries(
     entries: Sequence[Any], verdicts: Iterator[Throttle | None]
 ) -> tuple[list[Any], list[Any]]:
     passing: list[Any] = []
@@ -292,7 +277,7 @@ def _entries(wanted: Any) -> Sequence[Any]:
     return entries
 
 
-def _like(wanted: Any, entries: list[Any]) -> Any:
+def _with_entries(wanted: Any, entries: list[Any]) -> Any:
     return {**wanted, "Keys": entries} if isinstance(wanted, Mapping) else entries
 
 
@@ -342,8 +327,6 @@ _TRANSACTED: Final[dict[str, Callable[[Table, Request], ItemCharges]]] = {
     "Delete": lambda table, wanted: _delete(table, wanted["Key"], TRANSACTIONAL),
     "ConditionCheck": lambda table, wanted: _update(table, wanted["Key"], TRANSACTIONAL),
 }
-
-
 OPERATIONS: Final[dict[str, Callable[[Request, Tables], RequestCost]]] = {
     "BatchGetItem": _batch_get,
     "BatchWriteItem": _batch_write,

@@ -10,8 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dynamoheat.consumption import Charge, IndexTarget, ItemCharges
-from dynamoheat.requests import Tables, find_index, find_table, query_start
-from dynamoheat.sizes import EVENTUAL, STRONG, TRANSACTIONAL, Item, item_bytes
+from dynamoheat.requests import (
+    Request,
+    Tables,
+    find_index,
+    find_table,
+    query_start,
+    read_consistency,
+)
+from dynamoheat.sizes import TRANSACTIONAL, Item, item_bytes
 from dynamoheat.tables import Index, Table
 
 __all__ = [
@@ -25,16 +32,8 @@ __all__ = [
 
 ALL_TARGETS: Final = "*"  # name of the sum, where table and indexes are not reported apart
 
-
-Request = Mapping[str, Any]
-
-
 Answer = Mapping[str, Any]
-
-
 RequestCharges = Sequence[ItemCharges]
-
-
 UnitsByIndex = dict[str | None, float]
 
 
@@ -165,7 +164,7 @@ def _get(
     if item and _partial(request):
         return scale_reads(item_charges, answer)
     size = item_bytes(item) if item else 0
-    return [table.charge_read(table.identity(request["Key"]), size, _consistency(request))]
+    return [table.charge_read(table.identity(request["Key"]), size, read_consistency(request))]
 
 
 def _batch_get(
@@ -182,7 +181,7 @@ def _batch_get(
         for key in wanted["Keys"]:
             where = table.identity(key)
             size = item_bytes(found[where]) if where in found else 0
-            final.append(table.charge_read(where, size, _consistency(wanted)))
+            final.append(table.charge_read(where, size, read_consistency(wanted)))
     return final
 
 
@@ -212,7 +211,7 @@ def _query(
         return scale_reads(item_charges, answer)
     size = sum(map(item_bytes, answer["Items"]))
     where = query_start(request, table, index)
-    return [table.charge_read(where, size, _consistency(request), index)]
+    return [table.charge_read(where, size, read_consistency(request), index)]
 
 
 def _scan(
@@ -224,7 +223,7 @@ def _scan(
     ((target, partition, _, key, start, _),) = item_charges[0]
     size = sum(map(item_bytes, answer["Items"]))
     ((_, _, units, _, _, tokens),) = table.charge_read(
-        (key or " ", None), size, _consistency(request)
+        (key or " ", None), size, read_consistency(request)
     )
     return [((target, partition, units, key, start, tokens),)]
 
@@ -238,10 +237,6 @@ def _whole_page(request: Request, answer: Answer, index: Index | None) -> bool:
     fetches = index is not None and index.is_local and request.get("Select") == "ALL_ATTRIBUTES"
     hidden = answer.get("ScannedCount", 0) != answer.get("Count", 0) or "Items" not in answer
     return not (_partial(request) or fetches or hidden)
-
-
-def _consistency(request: Request) -> float:
-    return STRONG if request.get("ConsistentRead") else EVENTUAL
 
 
 def parse_reported_units(answer: Mapping[str, Any]) -> dict[str, UnitsByIndex]:

@@ -34,25 +34,15 @@ __all__ = [
 ]
 
 EVENTUAL: Final = 0.5
-
-
 STRONG: Final = 1.0
-
-
 TRANSACTIONAL: Final = 2.0
 READ_UNIT_BYTES: Final = 4096
 WRITE_UNIT_BYTES: Final = 1024
 
-
 Value = Mapping[str, Any]
-
-
 Item = Mapping[str, Value]
 
-
-_LONGEST_NUMBER: Final = 21
-
-
+_MAX_NUMBER_BYTES: Final = 21
 _EXACT: Final = Context(prec=64)  # numbers have up to 38 digits; the default context rounds to 28
 
 
@@ -118,12 +108,14 @@ def number_bytes(text: str) -> int:
     """
     if text.isdecimal():
         if text[0] != "0" and text[-1] != "0":  # the common case, twice as fast
-            return min(1 + (len(text) + 1) // 2, _LONGEST_NUMBER)
+            return min(1 + (len(text) + 1) // 2, _MAX_NUMBER_BYTES)
         digits = text.lstrip("0")
         places = len(digits)
         if not places:
             return 1
-        return min(1 + (places + 1) // 2 - (places - len(digits.rstrip("0"))) // 2, _LONGEST_NUMBER)
+        return min(
+            1 + (places + 1) // 2 - (places - len(digits.rstrip("0"))) // 2, _MAX_NUMBER_BYTES
+        )
     return _signed_or_fraction(text)
 
 
@@ -155,7 +147,7 @@ def _signed_or_fraction(text: str) -> int:
     if digits == (0,) or not isinstance(exponent, int):
         return 1
     pairs = (exponent + len(digits) - 1) // 2 - exponent // 2 + 1
-    return min(1 + pairs + sign, _LONGEST_NUMBER)
+    return min(1 + pairs + sign, _MAX_NUMBER_BYTES)
 
 
 def _binary(text: str) -> int:

@@ -26,7 +26,6 @@ from dynamoheat.sizes import (
 
 __all__ = ["ImageCache", "Index", "Table"]
 
-
 Identity = tuple[str, Any]
 
 

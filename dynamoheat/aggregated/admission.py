@@ -24,8 +24,6 @@ __all__ = [
 ]
 
 _ROUNDS: Final = 80
-
-
 _CLOSE: Final = 1e-9  # of the scale
 
 
@@ -57,10 +55,10 @@ def admit_writes(
 
     `indexes` are all of its global indexes; each may have `buffer` units of updates pending.
     """
-    asked = _summed(flow.offered_units for flow in flows)
+    offered = _summed(flow.offered_units for flow in flows)
     caps = {
         partition: max(partition.write.tokens, 0.0) / units
-        for partition, units in asked.items()
+        for partition, units in offered.items()
         if units > max(partition.write.tokens, 0.0)
     }
     verdict = AdmissionVerdict(resource.throttle(ThrottleCause.KEY_RANGE, write=True), caps)

@@ -25,8 +25,6 @@ __all__ = [
 ]
 
 Amounts = dict[Partition, float]
-
-
 _Routes = WeakKeyDictionary[KeyDistribution, WeakKeyDictionary[Partitions, "KeyRoute"]]
 
 
@@ -35,27 +33,29 @@ class KeyRoute:
 
     __slots__ = ("__weakref__", "_segments", "_weights", "partition_count", "shares")
 
-    def __init__(self, spots: Iterable[KeySegment], partitions: Partitions, now: float) -> None:
+    def __init__(self, segments: Iterable[KeySegment], partitions: Partitions, now: float) -> None:
         self.partition_count = len(partitions)
         self._segments: dict[Partition, list[KeySegment]] = {}
-        for spot in spots:
-            for partition, part in spot.divide(partitions, now):
+        for segment in segments:
+            for partition, part in segment.divide(partitions, now):
                 self._segments.setdefault(partition, []).append(part)
         self._weights: dict[Partition, list[float]] = {}
-        sums = {part: sum(spot.share for spot in found) for part, found in self._segments.items()}
+        sums = {
+            part: sum(segment.share for segment in found) for part, found in self._segments.items()
+        }
         total = sum(sums.values())
         self.shares = {partition: share / total for partition, share in sums.items()}
 
     def sample(self, partition: Partition, random: Random, now: float) -> Position:
         """Return the position of one unit of a partition's traffic, at random."""
-        spots = self._segments[partition]
-        if len(spots) == 1:
-            return spots[0].sample(random, now)
+        segments = self._segments[partition]
+        if len(segments) == 1:
+            return segments[0].sample(random, now)
         weights = self._weights.get(partition)
         if weights is None:
-            weights = list(accumulate(spot.share for spot in spots))
+            weights = list(accumulate(segment.share for segment in segments))
             self._weights[partition] = weights
-        return random.choices(spots, cum_weights=weights)[0].sample(random, now)
+        return random.choices(segments, cum_weights=weights)[0].sample(random, now)
 
     def successors(self, partition: Partition, units: float) -> Iterator[tuple[Partition, float]]:
         """Yield the current successors of a partition, with its units divided among them."""
@@ -166,16 +166,16 @@ class TrafficDemand:
             for name, entries in traffic.indexes.items()
         )
         route = self._route(traffic.keys, table, now)
-        asked, retried = self._offered_units(traffic, route, units)
-        return TrafficFlow(traffic, route, asked, retried, traffic.bytes_per_unit, branches)
+        offered, retried = self._offered_units(traffic, route, units)
+        return TrafficFlow(traffic, route, offered, retried, traffic.bytes_per_unit, branches)
 
     def route_reads(self, traffic: Reads, table: Table, units: float, now: float) -> TrafficFlow:
         """Return the flow of new and retried reads of a table or an index."""
         of = table if traffic.index is None else _index(table, traffic.index)
         route = self._route(traffic.keys, of, now)
-        asked, retried = self._offered_units(traffic, route, units)
+        offered, retried = self._offered_units(traffic, route, units)
         return TrafficFlow(
-            traffic, route, asked, retried, table.tokens_for_read(1.0, traffic.consistency)
+            traffic, route, offered, retried, table.tokens_for_read(1.0, traffic.consistency)
         )
 
     def keep_refused(self, flow: TrafficFlow) -> None:
@@ -191,7 +191,7 @@ class TrafficDemand:
         self._waiting = {
             traffic: amounts
             for traffic, amounts in self._waiting.items()
-            if traffic.table != table or (index is not None and not _uses(traffic, index))
+            if traffic.table != table or (index is not None and not _uses_index(traffic, index))
         }
 
     def _route(self, keys: KeyDistribution, of: Table | Index, now: float) -> KeyRoute:
@@ -201,12 +201,12 @@ class TrafficDemand:
     def _offered_units(
         self, traffic: Traffic, route: KeyRoute, units: float
     ) -> tuple[Amounts, float]:
-        asked = {partition: units * share for partition, share in route.shares.items()}
+        offered = {partition: units * share for partition, share in route.shares.items()}
         waiting = self._waiting.get(traffic, {})
         for partition, old in waiting.items():
             for heir, part in route.successors(partition, old):
-                asked[heir] += part
-        return asked, sum(waiting.values())
+                offered[heir] += part
+        return offered, sum(waiting.values())
 
     def _index_branch(
         self, traffic: Writes, name: str, entries: IndexEntries, table: Table, now: float
@@ -226,7 +226,7 @@ def _index(table: Table, name: str) -> Index:
     return found
 
 
-def _uses(traffic: Traffic, index: str) -> bool:
+def _uses_index(traffic: Traffic, index: str) -> bool:
     if isinstance(traffic, Writes):
         return index in traffic.indexes
     return isinstance(traffic, Reads) and traffic.index == index

@@ -23,7 +23,6 @@ __all__ = [
     "SortKeyPattern",
 ]
 
-
 _ANY: Final = 0.5
 
 
@@ -66,10 +65,10 @@ class KeyDistribution:
 
     __slots__ = ("__weakref__", "_segments")
 
-    def __init__(self, spots: Iterable[KeySegment]) -> None:
+    def __init__(self, segments: Iterable[KeySegment]) -> None:
         """Take segments; their shares are scaled to a sum of 1 when used."""
-        self._segments = tuple(spots)
-        if not self._segments or min(spot.share for spot in self._segments) <= 0:
+        self._segments = tuple(segments)
+        if not self._segments or min(segment.share for segment in self._segments) <= 0:
             raise ValueError("keys need shares above zero")
 
     @classmethod
@@ -77,7 +76,7 @@ class KeyDistribution:
         cls, shares: Mapping[str, float], sorts: SortKeyPattern = SortKeyPattern.SPREAD
     ) -> "KeyDistribution":
         """Return named keys with their shares. Keys without a share are left out."""
-        made = _SPOTS[sorts]
+        made = _SEGMENTS[sorts]
         return cls(made(position(key)[0], share) for key, share in shares.items() if share)
 
     @classmethod
@@ -101,7 +100,7 @@ class KeyDistribution:
         """Return the segments in a table or an index; without a sort key each key is one item."""
         if sortable:
             return self._segments
-        return tuple(spot.without_sort_key() for spot in self._segments)
+        return tuple(segment.without_sort_key() for segment in self._segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +200,7 @@ class SingleItem:
         return self
 
 
-_SPOTS: Final = {
+_SEGMENTS: Final = {
     SortKeyPattern.SPREAD: ItemCollection,
     SortKeyPattern.ASCENDING: AscendingKey,
     SortKeyPattern.SINGLE_ITEM: SingleItem,

@@ -19,7 +19,7 @@ __all__ = ["AggregatedHeat"]
 
 _Offered = TypeVar("_Offered", bound=Traffic)
 
-_CRUMB: Final = 1e-9  # of a step or a period: rounding
+_ROUNDING: Final = 1e-9  # of a step or a period: rounding
 
 
 class AggregatedHeat:
@@ -121,8 +121,8 @@ class AggregatedHeat:
         end = self._start + (self._steps + 1) * self.step
         period = self.parameters.metric_period_seconds
         while self.now < end:
-            stop = min(end, self._window_end, (floor(self.now / period + _CRUMB) + 1) * period)
-            yield StepSpan(self.now, end if end - stop < _CRUMB * self.step else stop)
+            stop = min(end, self._window_end, (floor(self.now / period + _ROUNDING) + 1) * period)
+            yield StepSpan(self.now, end if end - stop < _ROUNDING * self.step else stop)
 
     def _admit(self, rates: Mapping[Traffic, float], span: StepSpan, outcome: StepOutcome) -> None:
         writes: dict[Table, list[TrafficFlow]] = {}

@@ -60,11 +60,13 @@ class TableStep:
     ) -> None:
         """Admit all writes of a table."""
         indexes = list(table.index_resources())
-        with _poured(_write_buckets(table.resource, indexes, flows), span):
+        with _filled_over(_write_buckets(table.resource, indexes, flows), span):
             verdict = admit_writes(table.resource, indexes, flows, self._buffer_units)
             for flow in flows:
                 divide_flow(flow, verdict)
-            portions = [portion for flow in flows for portion in _written(table.resource, flow)]
+            portions = [
+                portion for flow in flows for portion in _consumed_portions(table.resource, flow)
+            ]
             self._consumption.consume_writes(portions, span.middle)
         for index in indexes:
             index.pending_updates(span.stop)
@@ -81,11 +83,13 @@ class TableStep:
         self, resource: Resource, flows: Sequence[TrafficFlow], span: StepSpan, outcome: StepOutcome
     ) -> None:
         """Admit all reads of a table or a global index."""
-        with _poured(_read_buckets(resource, flows), span):
+        with _filled_over(_read_buckets(resource, flows), span):
             verdict = admit_reads(resource, flows)
             for flow in flows:
                 divide_flow(flow, verdict)
-            self._consumption.consume_reads([_own(resource, flow) for flow in flows], span.middle)
+            self._consumption.consume_reads(
+                [_table_portion(resource, flow) for flow in flows], span.middle
+            )
         for flow in flows:
             outcome.count_consumed(resource, flow.admitted_units, write=False)
             for refusal in flow.refusals:
@@ -174,13 +178,13 @@ class StepConsumption:
 
 
 @contextmanager
-def _poured(buckets: Iterable[TokenBucket], span: StepSpan) -> Iterator[None]:
+def _filled_over(buckets: Iterable[TokenBucket], span: StepSpan) -> Iterator[None]:
     """Fill buckets over a whole span, and afterwards drop tokens above their depth."""
-    open_ones = list(buckets)
-    for bucket in open_ones:
+    filled = list(buckets)
+    for bucket in filled:
         bucket.fill_over(span.start, span.stop)
     yield
-    for bucket in open_ones:
+    for bucket in filled:
         bucket.trim()
 
 
@@ -209,9 +213,9 @@ def _limits(rates: ThroughputLimits) -> Iterator[TokenBucket]:
     return (limit.bucket for limit in rates.limits)
 
 
-def _written(resource: Resource, flow: TrafficFlow) -> Iterator[ConsumedPortion]:
+def _consumed_portions(resource: Resource, flow: TrafficFlow) -> Iterator[ConsumedPortion]:
     """Yield what a flow consumes of the table and of its indexes."""
-    yield _own(resource, flow)
+    yield _table_portion(resource, flow)
     size = flow.traffic.item_units
     passed = sum(flow.admitted_units.values())
     for branch in flow.branches:
@@ -225,7 +229,7 @@ def _written(resource: Resource, flow: TrafficFlow) -> Iterator[ConsumedPortion]
         )
 
 
-def _own(resource: Resource, flow: TrafficFlow) -> ConsumedPortion:
+def _table_portion(resource: Resource, flow: TrafficFlow) -> ConsumedPortion:
     return ConsumedPortion(
         resource, flow.route, flow.admitted_units, flow.extra_per_unit, flow.traffic.item_units
     )

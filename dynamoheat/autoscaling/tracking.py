@@ -45,7 +45,7 @@ class TargetTrackingPolicy:
         if not 0.2 <= self.target <= 0.9:
             raise ValueError("target must be between 0.2 and 0.9")
         if not 1 <= self.min_capacity <= self.max_capacity:
-            raise ValueError("minimum must be at least 1, and not above maximum")
+            raise ValueError("min_capacity must be at least 1, and not above max_capacity")
 
     def clamp(self, capacity: float) -> float:
         """Return a capacity as whole units within the bounds."""

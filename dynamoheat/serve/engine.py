@@ -22,24 +22,16 @@ __all__ = ["EngineClient", "EngineConnectionPool"]
 
 _log = logging.getLogger(__name__)
 
-
 _DROPPED: Final = HOP_BY_HOP | {"host"}  # each hop states its own host
-
-
 _PASSED_ON: Final = (
     "X-Amz-Target", "Content-Type", "Authorization", "X-Amz-Date", "X-Amz-Security-Token",
 )  # fmt: skip
-
-
 _PASSED_BACK: Final = {
     b"content-type": "Content-Type",
     b"x-amzn-requestid": "x-amzn-RequestId",
     b"x-amz-crc32": "x-amz-crc32",
 }
-
-
 _RETRY_SECONDS: Final = 0.02  # between attempts to connect
-
 
 Headers = Mapping[bytes, bytes]
 

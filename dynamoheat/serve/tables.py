@@ -38,26 +38,15 @@ __all__ = [
 ]
 
 Description = Mapping[str, Any]
-
-
 Describe = Callable[[str, EndpointCall], Awaitable[Description | None]]
 """Describes a table that a call named, as CreateTable or DescribeTable do; None: no such table."""
 
 
 GLOBAL: Final = "GlobalSecondaryIndexes"
-
-
 _THROUGHPUTS: Final = ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
-
-
 _UNSUPPORTED: Final = ("OnDemandThroughput", "WarmThroughput")  # by some engines or all
-
-
 _CHANGES: Final = frozenset({"CreateTable", "UpdateTable"})
-
-
 _ANSWERED_AS: Final = {"DescribeTable": "Table"}
-
 
 _log = logging.getLogger(__name__)
 

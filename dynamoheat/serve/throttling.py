@@ -36,34 +36,22 @@ __all__ = ["EngineComparison", "KeyTypes", "Throttling", "is_invalid"]
 
 _log = logging.getLogger(__name__)
 
-
 _ROUNDING: Final = 1e-6
-
-
 _FAILED_CONDITIONS: Final = {
     "DeleteItem": "ConditionalCheckFailedException",
     "PutItem": "ConditionalCheckFailedException",
     "TransactWriteItems": "TransactionCanceledException",
     "UpdateItem": "ConditionalCheckFailedException",
 }
-
-
-_COMPLAINTS: Final = frozenset({"SerializationException", "ValidationException"})
-
-
-_MOST: Final = {
+_VALIDATION_ERRORS: Final = frozenset({"SerializationException", "ValidationException"})
+_MAX_ITEMS: Final = {
     "BatchGetItem": 100,
     "BatchWriteItem": 25,
     "TransactGetItems": 100,
     "TransactWriteItems": 100,
 }
-
-
-_LARGEST_ITEM: Final = 400 * 1024
-
-
-_LONGEST_KEY: Final = 2048
-
+_MAX_ITEM_BYTES: Final = 400 * 1024
+_MAX_KEY_BYTES: Final = 2048
 
 KeyTypes = Mapping[str, str]  # by attribute
 
@@ -110,8 +98,8 @@ class Throttling:
         request = parse_document(call.body)
         if request is None or not self.heat.is_metered(call.operation):
             return await self._forward_unmodelled(call, forward)
-        wanted = self._rewrite(call.operation, request)
-        admission = await self._admission(call, wanted)
+        rewritten = self._rewrite(call.operation, request)
+        admission = await self._admission(call, rewritten)
         if admission is None:
             return await self._forward_unmodelled(call, forward)
         if admission.throttles:
@@ -120,18 +108,22 @@ class Throttling:
                 return await self._send(call, forward)
             if admission.is_rejected:
                 return throttle_reply(admission, self.tables.arn)
-        return await self._forward(call, wanted, admission, forward)
+        return await self._forward(call, rewritten, admission, forward)
 
     async def _forward(
-        self, call: EndpointCall, wanted: RewrittenRequest, admission: Admission, forward: Forward
+        self,
+        call: EndpointCall,
+        rewritten: RewrittenRequest,
+        admission: Admission,
+        forward: Forward,
     ) -> Reply:
-        reply = await self._send(_changed(call, wanted, admission), forward)
-        if reply.status == 400 and self._is_complaint(wanted, reply):
-            _log.info("the engine does not take %s of %s", set(wanted.added), call.operation)
+        reply = await self._send(_to_forward(call, rewritten, admission), forward)
+        if reply.status == 400 and self._rejects_extras(rewritten, reply):
+            _log.info("the engine does not take %s of %s", set(rewritten.added), call.operation)
             self._operations_without_extras.add(call.operation)
             self.heat.cancel(admission, self.clock())
             return await self.admit(call, forward)
-        return self._settle_reply(wanted, admission, reply)
+        return self._settle_reply(rewritten, admission, reply)
 
     def _rewrite(self, operation: str, request: Mapping[str, Any]) -> RewrittenRequest:
         found = rewrite_request(operation, request)
@@ -139,12 +131,12 @@ class Throttling:
             return RewrittenRequest(request, frozenset(), found.capacity_form)
         return found
 
-    async def _admission(self, call: EndpointCall, wanted: RewrittenRequest) -> Admission | None:
+    async def _admission(self, call: EndpointCall, rewritten: RewrittenRequest) -> Admission | None:
         """Admit a request, adding tables that are new to the model; None if it is not modelled."""
         asked: set[str] = set()
         while True:
             try:
-                return self.heat.admit(call.operation, wanted.request, self.clock())
+                return self.heat.admit(call.operation, rewritten.request, self.clock())
             except MalformedRequestError as error:
                 _log.debug("not modelled: %s", error)
                 return None
@@ -152,17 +144,19 @@ class Throttling:
                 if unknown.name in asked:
                     return None
                 asked.add(unknown.name)
-                if not await self.tables.learn(_table_of(unknown.name), call):
+                if not await self.tables.learn(_table_in(unknown.name), call):
                     return None
 
-    def _settle_reply(self, wanted: RewrittenRequest, admission: Admission, reply: Reply) -> Reply:
+    def _settle_reply(
+        self, rewritten: RewrittenRequest, admission: Admission, reply: Reply
+    ) -> Reply:
         """Correct the model by the engine's answer, and shape the client's answer."""
         answer = parse_document(reply.body) or {}
         try:
             self._settle(admission, reply, answer)
         except MalformedRequestError as error:  # the consumption stands
             _log.warning("the engine's answer cannot be settled: %s", error)
-        shown = wanted.strip_extras(answer)
+        shown = rewritten.strip_extras(answer)
         if reply.status != 200:
             changed = shown is not None and len(shown) < len(answer)
             return json_reply(reply.status, shown or {}, reply) if changed else reply
@@ -170,8 +164,8 @@ class Throttling:
             return reply
         shown = dict(answer) if shown is None else shown
         add_unprocessed(shown, admission)
-        if wanted.capacity_form is not None:
-            add_capacity(shown, admission, wanted.capacity_form)
+        if rewritten.capacity_form is not None:
+            add_capacity(shown, admission, rewritten.capacity_form)
         return json_reply(200, shown, reply)
 
     def _settle(self, admission: Admission, reply: Reply, answer: Mapping[str, Any]) -> None:
@@ -207,9 +201,9 @@ class Throttling:
         except (AttributeError, LookupError, TypeError, ValueError):
             return True  # malformed: the engine says how
 
-    def _is_complaint(self, wanted: RewrittenRequest, reply: Reply) -> bool:
+    def _rejects_extras(self, rewritten: RewrittenRequest, reply: Reply) -> bool:
         error = parse_document(reply.body) or {}
-        return error_name(error) in _COMPLAINTS and wanted.is_blamed_in(
+        return error_name(error) in _VALIDATION_ERRORS and rewritten.is_blamed_in(
             str(error.get("message", ""))
         )
 
@@ -229,14 +223,16 @@ class Throttling:
             )
 
 
-def _changed(call: EndpointCall, wanted: RewrittenRequest, admission: Admission) -> EndpointCall:
+def _to_forward(
+    call: EndpointCall, rewritten: RewrittenRequest, admission: Admission
+) -> EndpointCall:
     """Return the call to forward: the client's own, byte by byte, if nothing changed."""
-    if not wanted.added and not admission.throttles:
+    if not rewritten.added and not admission.throttles:
         return call
     return EndpointCall(call.operation, orjson.dumps(admission.forwarded_request), call.headers)
 
 
-def _table_of(unknown: str) -> str:
+def _table_in(unknown: str) -> str:
     return unknown.partition("/index/")[0].rpartition(":table/")[2]
 
 
@@ -247,16 +243,16 @@ def is_invalid(admission: Admission, key_types: Callable[[str], KeyTypes]) -> bo
     returns the known types of a table's key attributes.
     """
     item_charges = admission.cost.item_charges
-    if len(item_charges) > _MOST.get(admission.operation, len(item_charges)):
+    if len(item_charges) > _MAX_ITEMS.get(admission.operation, len(item_charges)):
         return True
-    if admission.operation in _MOST:
+    if admission.operation in _MAX_ITEMS:
         homes = [
             (charges[0][0].resource.table, charges[0][3], charges[0][4]) for charges in item_charges
         ]
         if len(set(homes)) < len(homes):
             return True
     return any(
-        item_bytes(item) > _LARGEST_ITEM or not _has_fitting_keys(item, key_types(table))
+        item_bytes(item) > _MAX_ITEM_BYTES or not _has_fitting_keys(item, key_types(table))
         for table, item in _items(admission.operation, admission.request)
     )
 
@@ -267,7 +263,7 @@ def _has_fitting_keys(item: Item, types: KeyTypes) -> bool:
 
 def _fits(value: Mapping[str, Any], kind: str) -> bool:
     content = value.get(kind)
-    return content is not None and 0 < len(content) <= _LONGEST_KEY
+    return content is not None and 0 < len(content) <= _MAX_KEY_BYTES
 
 
 def _items(operation: str, request: Mapping[str, Any]) -> Iterable[tuple[str, Item]]:

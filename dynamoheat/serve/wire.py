@@ -36,39 +36,25 @@ DATA_PLANE: Final = frozenset({
     "ExecuteTransaction", "GetItem", "PutItem", "Query", "Scan", "TransactGetItems",
     "TransactWriteItems", "UpdateItem",
 })  # fmt: skip
-
-
 JSON_TYPE: Final = "application/x-amz-json-1.0"
 TARGET_PREFIX: Final = "DynamoDB_20120810."
-
-
 _TYPES: Final = "com.amazonaws.dynamodb.v20120810#"
-
-
 _FOREIGN_TYPES: Final = {
     "SerializationException": "com.amazon.coral.service#",
     "ThrottlingException": "com.amazon.coral.availability#",
     "UnknownOperationException": "com.amazon.coral.service#",
     "ValidationException": "com.amazon.coral.validate#",
 }
-
-
-_REASONS: Final = {
+_REASON_LISTS: Final = {
     "ProvisionedThroughputExceededException": "ThrottlingReasons",
     "ThrottlingException": "throttlingReasons",
 }
-
-
-_LEFT: Final = {"BatchWriteItem": "UnprocessedItems", "BatchGetItem": "UnprocessedKeys"}
-
-
-_READING: Final = ("Get", "Query", "Scan")  # in names of operations
-
-
+_UNPROCESSED: Final = {"BatchWriteItem": "UnprocessedItems", "BatchGetItem": "UnprocessedKeys"}
+_READ_WORDS: Final = ("Get", "Query", "Scan")  # in names of operations
 _TRANSACTIONS: Final = frozenset({"TransactGetItems", "TransactWriteItems"})
-
-
-_SINGLE: Final = frozenset({"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"})
+_SINGLE_TABLE: Final = frozenset(
+    {"DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +76,6 @@ class Reply:
 
 
 Forward = Callable[[EndpointCall], Awaitable[Reply]]
-
-
 Arn = Callable[[Throttle], str]
 
 
@@ -129,7 +113,7 @@ def fake_throttle(call: EndpointCall, is_provisioned: Callable[[str], bool], arn
     """Return the error of a hot partition in the first table that a call names."""
     request = parse_document(call.body) or {}
     name = next(iter(table_names(request)), "unknown")
-    write = not any(word in call.operation for word in _READING)
+    write = not any(word in call.operation for word in _READ_WORDS)
     throttle = Throttle(ThrottleCause.KEY_RANGE, name, None, write, is_provisioned(name))
     if call.operation in _TRANSACTIONS:
         return _cancelled([throttle for _ in request.get("TransactItems") or (None,)])
@@ -140,7 +124,7 @@ def add_unprocessed(answer: dict[str, Any], admission: Admission) -> None:
     """Add a batch's throttled items to those that the engine left unprocessed."""
     if not admission.throttles:
         return
-    left: dict[str, Any] = answer.setdefault(_LEFT[admission.operation], {})
+    left: dict[str, Any] = answer.setdefault(_UNPROCESSED[admission.operation], {})
     for table, wanted in admission.unprocessed.items():
         if table not in left:
             left[table] = wanted
@@ -153,7 +137,7 @@ def add_unprocessed(answer: dict[str, Any], admission: Admission) -> None:
 def add_capacity(answer: dict[str, Any], admission: Admission, form: str) -> None:
     """Add the consumed capacity by the model's count."""
     reports = admission.consumed_capacity(form)
-    if admission.operation not in _SINGLE:
+    if admission.operation not in _SINGLE_TABLE:
         answer["ConsumedCapacity"] = reports
     elif reports:
         answer["ConsumedCapacity"] = reports[0]
@@ -215,7 +199,7 @@ def _throttled(throttles: Sequence[Throttle], arn: Arn) -> Reply:
     first = throttles[0]
     reasons = dict.fromkeys((str(each.reason), arn(each)) for each in throttles)
     listed = [{"reason": reason, "resource": resource} for reason, resource in reasons]
-    return refusal(400, first.exception, first.message, **{_REASONS[first.exception]: listed})
+    return refusal(400, first.exception, first.message, **{_REASON_LISTS[first.exception]: listed})
 
 
 def _cancelled(verdicts: Iterable[Throttle | None]) -> Reply:

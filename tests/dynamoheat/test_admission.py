@@ -193,7 +193,7 @@ def test_insights_weigh_accessed_keys_three_to_one_where_they_are_asked_for() ->
     heat.admit("PutItem", put(item("p")), 0.0)
     heat.admit("GetItem", get("p"), 0.0)
     heat.admit("GetItem", get("q"), 0.0)
-    report = heat.resource(TABLE).insights.report(Rule.CONSUMED, 0.0, 60.0, most=1)
+    report = heat.resource(TABLE).insights.report(Rule.CONSUMED, 0.0, 60.0, max_count=1)
     assert [(one.keys, one.total) for one in report] == [(("p",), 4.0)]
 
 

@@ -168,7 +168,8 @@ CALLS = st.one_of(
     st.tuples(st.just("TransactWriteItems"), ENTRIES.map(transact_write)),
     st.tuples(
         st.just("GetItem"),
-        st.builds(lambda k, c: {"TableName": "T", "Key": k, "ConsistentRead": c}, KEY, st.booleans()),
+        st.builds(lambda k, c: {"TableName": "T", "Key": k, "ConsistentRead": c},
+            KEY, st.booleans(),),
     ),
     st.tuples(
         st.just("BatchGetItem"),
@@ -177,7 +178,9 @@ CALLS = st.one_of(
     st.tuples(
         st.just("TransactGetItems"),
         st.lists(KEY, min_size=1, max_size=5).map(
-            lambda keys: {"TransactItems": [{"Get": {"TableName": "T", "Key": k}} for k in unique(keys)]}
+            lambda keys: {
+                "TransactItems": [{"Get": {"TableName": "T", "Key": k}} for k in unique(keys)]
+            }
         ),
     ),
     st.tuples(
@@ -211,7 +214,8 @@ class Wire:
             {
                 "X-Amz-Target": f"DynamoDB_20120810.{operation}",
                 "Content-Type": "application/x-amz-json-1.0",
-                "Authorization": "AWS4-HMAC-SHA256 Credential=a/20200101/us-east-1/dynamodb/aws4_request,"
+                "Authorization": "AWS4-HMAC-SHA256"
+                " Credential=a/20200101/us-east-1/dynamodb/aws4_request,"
                 " SignedHeaders=host;x-amz-date, Signature=0",
                 "X-Amz-Date": "20200101T000000Z",
             },

@@ -82,6 +82,6 @@ def test_burst_lifts_no_partition_above_its_own_limit() -> None:
 
 
 def test_parameters_that_make_no_sense_are_refused() -> None:
-    for wrong in ({"partition_wcu": 0}, {"time_scale": -1}, {"split_maximum_seconds": 1}):
+    for wrong in ({"partition_wcu": 0}, {"time_scale": -1}, {"max_split_seconds": 1}):
         with pytest.raises(ValueError, match=r"zero|less than"):
             ModelParameters(**wrong)

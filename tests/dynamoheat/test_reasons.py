@@ -69,7 +69,7 @@ def test_each_limit_is_named_by_its_own_reason(
     assert throttle.resource == f"table/{TABLE}" + (f"/index/{INDEX}" if "Index" in reason else "")
     provisioned = described.provisioned
     assert (throttle.exception == "ProvisionedThroughputExceededException") == provisioned
-    assert throttle.cancellation == (
+    assert throttle.cancellation_code == (
         "ProvisionedThroughputExceeded" if provisioned else "ThrottlingError"
     )
     assert throttle.message

@@ -23,9 +23,7 @@ def done(heat: Heat, operation: str, request: dict[str, Any], answer: dict[str, 
     return admission
 
 
-def test_a_put_that_replaces_a_remembered_item_costs_the_larger_image_and_the_change_of_its_entry() -> (
-    None
-):
+def test_a_put_over_a_cached_item_costs_the_larger_image_and_the_change_of_its_entry() -> None:
     heat = model(WIDE)
     assert units(done(heat, "PutItem", put(item("p", kind="a", pad=3000)), {})) == {
         "table": 3, INDEX: 3, "sum": 6,
@@ -141,7 +139,11 @@ def test_reads_are_charged_in_full_once_they_are_known_and_leave_a_debt() -> Non
         ("GetItem", get("p"), {"Item": item("p", pad=8100)}, 2),
         (
             "BatchGetItem",
-            {"RequestItems": {TABLE: {"Keys": [item("p"), item("q"), item("r")], "ConsistentRead": True}}},
+            {
+                "RequestItems": {
+                    TABLE: {"Keys": [item("p"), item("q"), item("r")], "ConsistentRead": True}
+                }
+            },
             {"Responses": {TABLE: [item("q", pad=6600), item("p", pad=1500)]}},
             1 + 2 + 1,
         ),
@@ -159,7 +161,11 @@ def test_reads_are_charged_in_full_once_they_are_known_and_leave_a_debt() -> Non
                 "ExpressionAttributeValues": {":p": {"S": "p"}},
                 "ConsistentRead": True,
             },
-            {"Items": [item("p", str(n), pad=4170) for n in range(10)], "Count": 10, "ScannedCount": 10},
+            {
+                "Items": [item("p", str(n), pad=4170) for n in range(10)],
+                "Count": 10,
+                "ScannedCount": 10,
+            },
             11,
         ),
         ("Scan", {"TableName": TABLE}, {"Items": [], "Count": 0, "ScannedCount": 0}, 0.5),

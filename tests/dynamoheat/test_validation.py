@@ -35,7 +35,7 @@ def named(number: str) -> PublishedCase:
     return next(case for case in CASES if case.number == number)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.number}: {case.given[:40]}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.number}: {case.scenario[:40]}")
 def test_the_model_gives_what_was_published(case: PublishedCase) -> None:
     quick = case.quick_variant()
     figures = quick.run(quick.trial(DEFAULTS, 100))

@@ -81,7 +81,7 @@ def load(
     start: float = 0.0,
     steps: int = 20,
 ) -> list[float]:
-    """Offer puts at a rate (units a second, or a function of time) and return what passed, by second."""
+    """Offer puts at a rate (units a second, or a function of time); return what passed."""
     passed = []
     for second in range(seconds):
         done = 0

@@ -1,4 +1,4 @@
-"""One endpoint with tiny limits for the tests of what it answers; each test has tables of its own."""
+"""One endpoint with tiny limits for tests of its answers; each test has its own tables."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a client sees of an answer that passed: its own units, nothing it did not ask for, a right checksum."""
+"""An admitted answer has its own units, nothing unasked for, and a right checksum."""
 
 import zlib
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Requests that are wrong and engines that are: DynamoDB's own error shape, and the endpoint lives on."""
+"""Wrong requests and wrong engines give errors in DynamoDB's shape; the endpoint lives on."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -69,10 +69,13 @@ def answering(answers: dict[str, Answer]) -> Any:
         (b'{"TableName": "TABLE"}', {"ValidationException"}),
         (b'{"TableName": "TABLE", "Item": []}', {"SerializationException"}),
         (b'{"TableName": "TABLE", "Item": {"PK": "k"}}', {"SerializationException"}),
-        (b'{"TableName": "TABLE", "Item": {"PK": {"S": 1}, "SK": {"S": "s"}}}', {"SerializationException"}),
+        (b'{"TableName": "TABLE", "Item": {"PK": {"S": 1}, "SK": {"S": "s"}}}',
+         {"SerializationException"}),
         (b'{"TableName": "TABLE", "Item": {"PK": {"S": "k"}}}', {"ValidationException"}),
-        (b'{"TableName": "TABLE", "Item": {"PK": {"S": "k"}, "SK": {"N": "x"}}}', {"ValidationException"}),
-        (b'{"TableName": "no-such-table", "Item": {"PK": {"S": "k"}}}', {"ResourceNotFoundException"}),
+        (b'{"TableName": "TABLE", "Item": {"PK": {"S": "k"}, "SK": {"N": "x"}}}',
+         {"ValidationException"}),
+        (b'{"TableName": "no-such-table", "Item": {"PK": {"S": "k"}}}',
+         {"ResourceNotFoundException"}),
     ],
 )  # fmt: skip
 def test_a_malformed_request_is_refused_as_dynamodb_does(
@@ -94,7 +97,8 @@ def test_a_malformed_request_is_refused_as_dynamodb_does(
 @pytest.mark.parametrize(
     "body",
     [b"{}", b"null", b'{"TableName": null}', b'{"RequestItems": []}', b'{"RequestItems": {"a": 1}}',
-     b'{"TransactItems": [1]}', b'{"TransactItems": {"a": {}}}', b'{"TableName": {"a": 1}, "Key": 1}'],
+     b'{"TransactItems": [1]}', b'{"TransactItems": {"a": {}}}',
+     b'{"TableName": {"a": 1}, "Key": 1}'],
 )  # fmt: skip
 def test_no_document_of_any_operation_breaks_the_endpoint(
     served: Endpoint, operation: str, body: bytes

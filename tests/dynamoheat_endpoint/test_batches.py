@@ -1,4 +1,4 @@
-"""Batches that throttle in part: exactly the throttled items come back, exactly the others are done."""
+"""Batches that throttle in part: exactly the throttled items come back unprocessed."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""`python -m dynamoheat serve`: it starts, shows itself, stops, and says in a sentence why it can't."""
+"""`python -m dynamoheat serve` starts, shows its state, stops, and reports errors in a sentence."""
 
 import argparse
 import signal
@@ -74,8 +74,8 @@ def test_a_taken_port_is_told_in_a_sentence(engine: EngineProcess, failure: Fail
         code, errors = failure("--engine", engine.url, "--port", port)
     assert code == 1
     assert (
-        errors
-        == f"dynamoheat: Port {port} of {LOOPBACK} can't be used (it is taken): try another --port.\n"
+        errors == f"dynamoheat: Port {port} of {LOOPBACK} can't be used (it is taken):"
+        " try another --port.\n"
     )
 
 
@@ -152,7 +152,8 @@ def test_the_page_shows_partitions_rates_throttles_and_splits(served: Endpoint) 
     (partition,) = shown["partitions"]
     assert (partition["from"], partition["to"]) == (["0" * 16], ["1" + "0" * 16])
     assert partition["write"] == {
-        "limit": 5.0, "tokens": 0.0, "consumed": 5.0, "per_second": partition["write"]["per_second"],
+        "limit": 5.0, "tokens": 0.0, "consumed": 5.0,
+        "per_second": partition["write"]["per_second"],
     }  # fmt: skip
     assert 0 < partition["write"]["per_second"] <= 5.0
     assert shown["splits"] == []

@@ -115,7 +115,8 @@ def test_an_updated_stack_changes_limits_and_a_deleted_one_forgets_its_tables(
     assert reason_of(error) == "TableWriteKeyRangeThroughputExceeded"
     state = local.heat()["tables"][NAME]
     assert state["limits"]["write"][0] == {
-        "limit": "MaxOnDemandThroughput", "rate": 1000.0, "tokens": state["limits"]["write"][0]["tokens"],
+        "limit": "MaxOnDemandThroughput", "rate": 1000.0,
+        "tokens": state["limits"]["write"][0]["tokens"],
     }  # fmt: skip
     assert set(state["throttled"]) == {
         "TableWriteMaxOnDemandThroughputExceeded", "TableWriteKeyRangeThroughputExceeded",

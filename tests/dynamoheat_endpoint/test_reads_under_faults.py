@@ -1,4 +1,4 @@
-"""Reads through a real endpoint that throttles, fails, hangs and hangs up: pages stay true, and go on."""
+"""Reads through a real endpoint that throttles, fails and hangs: pages stay true, and go on."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -19,7 +19,8 @@ FAULTS = {
     "errors": ("Query:500:0.3", "Query:503:0.2"),
     "resets": ("Query:reset-before:0.2", "Query:reset-after:0.2"),
     "hangs": ("Query:lost-reply:0.03", "Query:latency:50ms:0.2"),
-    "everything": ("Query:throttle:0.2", "Query:500:0.1", "Query:reset-after:0.1", "GetItem:throttle:0.2"),
+    "everything": ("Query:throttle:0.2", "Query:500:0.1", "Query:reset-after:0.1",
+                   "GetItem:throttle:0.2"),
 }  # fmt: skip
 SPANS = {
     "a day": (NOON - DAY, NOON),

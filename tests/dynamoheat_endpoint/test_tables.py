@@ -145,7 +145,8 @@ def test_a_description_that_is_none_changes_nothing() -> None:
         ({"BillingMode": "PROVISIONED"}, "PROVISIONED"),
         ({"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}, "PAY_PER_REQUEST"),
         ({"ProvisionedThroughput": {"ReadCapacityUnits": 5}}, "PROVISIONED"),
-        ({"ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 0}}, "PAY_PER_REQUEST"),
+        ({"ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 0}},
+         "PAY_PER_REQUEST"),
         ({}, "PAY_PER_REQUEST"),
     ],
 )  # fmt: skip

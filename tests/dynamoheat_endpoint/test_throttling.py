@@ -1,4 +1,4 @@
-"""Real boto3 against the endpoint over the real engine: who is throttled, why, and what is written."""
+"""boto3 against the endpoint over the real engine: what is throttled, why, and what is written."""
 
 from functools import partial
 from itertools import count
@@ -66,8 +66,8 @@ def test_a_hot_partition_of_a_provisioned_table_says_so_in_the_other_exception(
 def test_a_hot_index_bucket_refuses_the_tables_writes_and_is_named(
     served: Endpoint, dynamodb: "DynamoDBClient"
 ) -> None:
-    # Twenty partitions of the table share the load, one of the index takes it: what it can't take at once
-    # waits, up to its buffer of a second's worth.
+    # Twenty partitions of the table share the load, one of the index takes it. What it cannot
+    # take waits, up to its buffer of a second's worth.
     table = make_table(
         dynamodb, index=True, WarmThroughput={"ReadUnitsPerSecond": 10, "WriteUnitsPerSecond": 100}
     )

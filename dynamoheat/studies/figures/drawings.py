@@ -31,34 +31,16 @@ from dynamoheat.studies.generations.workload import OPENING, Workload
 __all__ = ["INK", "PALE", "draw_partitions", "draw_throttled", "fingerprint", "save", "styled"]
 
 INK: Final = "#222222"
-
-
 PALE: Final = "#8a8a8a"
-
-
 _LIMIT: Final = ModelParameters().partition_wcu
-
-
 _HEAT: Final = LinearSegmentedColormap.from_list(
     "heat", mpl.colormaps["YlOrRd"](np.linspace(0, 0.85, 256))
 )  # its darkest would hide the hatching
-
-
 _THROTTLED: Final = "#1546b0"
-
-
 _ACCEPTED: Final = "#f2b134"
-
-
 _SIZE: Final = (10.0, 11.8)
-
-
 _TITLE: Final = "One skewed workload on six designs of DynamoDB: "
-
-
 _SEEN: Final = 0.05  # a partition counts as throttling from this share of what it was offered
-
-
 _BROKEN: Final = {"hot key moves", "above provisioned", "one time series"}  # too wide for a line
 
 

@@ -63,7 +63,7 @@ def open_table(
     generation: Generation,
     opening: NewTable,
     *,
-    assumed: DesignAssumptions | None = None,
+    assumptions: DesignAssumptions | None = None,
     seed: int = 0,
 ) -> GenerationTable:
     """Return a new table as a generation would serve it.
@@ -75,12 +75,12 @@ def open_table(
             opening,
             splits=generation.includes(Generation.SPLIT_FOR_CONSUMPTION),
             on_demand=generation is Generation.ON_DEMAND,
-            assumed=assumed,
+            assumptions=assumptions,
             seed=seed,
         )
     return StorageTable(
         opening,
         bursts=generation.includes(Generation.BURSTING),
         adapts=generation.includes(Generation.ADAPTIVE_CAPACITY),
-        assumed=assumed,
+        assumptions=assumptions,
     )

@@ -24,8 +24,6 @@ from dynamoheat.studies.generations.assumptions import DesignAssumptions, ItemRe
 __all__ = ["GlobalAdmission", "HeatTable"]
 
 _NAME: Final = "table"
-
-
 _KEY_BYTES: Final = 512  # of a write unit, left for names and keys
 
 
@@ -50,10 +48,10 @@ class GlobalAdmission:
     the bucket holds, and nothing is lost with tokens that expire.
     """
 
-    def __init__(self, centre: TokenBucket, assumed: DesignAssumptions) -> None:
+    def __init__(self, centre: TokenBucket, assumptions: DesignAssumptions) -> None:
         self._central_bucket = centre
-        self._assumptions = assumed
-        self._routers = [_Router() for _ in range(assumed.routers)]
+        self._assumptions = assumptions
+        self._routers = [_Router() for _ in range(assumptions.routers)]
 
     def may_admit(self, router: int, units: float, now: float) -> bool:
         """Return whether a router has tokens for a request, after asking for more if it must."""
@@ -105,11 +103,11 @@ class HeatTable:
         *,
         splits: bool,
         on_demand: bool,
-        assumed: DesignAssumptions | None = None,
+        assumptions: DesignAssumptions | None = None,
         seed: int = 0,
     ) -> None:
-        assumed = assumed or DesignAssumptions()
-        limits = assumed.limits
+        assumptions = assumptions or DesignAssumptions()
+        limits = assumptions.limits
         self.heat = Heat(limits if splits else replace(limits, split_threshold=inf), seed=seed)
         self.heat.create_table(_settings(opening, on_demand=on_demand), opening.now)
         resource = self.heat.resource(_NAME)
@@ -117,7 +115,7 @@ class HeatTable:
             partition.bytes = opening.stored_bytes / len(resource.partitions)
         self.routers: GlobalAdmission | None = None
         if not on_demand:
-            self.routers = GlobalAdmission(resource.writes.limits[0].bucket, assumed)
+            self.routers = GlobalAdmission(resource.writes.limits[0].bucket, assumptions)
 
     @property
     def partitions(self) -> Partitions:

@@ -28,12 +28,12 @@ class StorageNode:
     __slots__ = ("allocated_rate", "bucket", "capacity", "zone")
 
     def __init__(
-        self, zone: int, neighbours: Neighbours, assumed: DesignAssumptions, now: float
+        self, zone: int, neighbours: Neighbours, assumptions: DesignAssumptions, now: float
     ) -> None:
-        left = assumed.node_capacity - neighbours.used_tokens
-        depth = left * assumed.node_bucket_seconds
+        left = assumptions.node_capacity - neighbours.used_tokens
+        depth = left * assumptions.node_bucket_seconds
         self.zone = zone
-        self.capacity = assumed.node_capacity
+        self.capacity = assumptions.node_capacity
         self.allocated_rate = neighbours.allocated_tokens
         self.bucket = TokenBucket(left, depth, depth, now)
 
@@ -72,14 +72,15 @@ class NodeFleet:
     zones: tuple[tuple[StorageNode, ...], ...]
 
     @classmethod
-    def from_assumptions(cls, assumed: DesignAssumptions, now: float) -> "NodeFleet":
+    def from_assumptions(cls, assumptions: DesignAssumptions, now: float) -> "NodeFleet":
         """Return the fleet of the assumptions."""
         return cls(
             tuple(
                 tuple(
-                    StorageNode(zone, neighbours, assumed, now) for neighbours in assumed.neighbours
+                    StorageNode(zone, neighbours, assumptions, now)
+                    for neighbours in assumptions.neighbours
                 )
-                for zone in range(assumed.zones)
+                for zone in range(assumptions.zones)
             )
         )
 

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
 from typing import Final
 
 from dynamoheat.partitions import Position
@@ -24,6 +25,8 @@ __all__ = [
 SAMPLE_SECONDS: Final = 60.0
 """Length of a sample."""
 
+
+_COLUMNS: Final = 100  # of the explanations
 
 REPORTED_PHASES: Final = (
     "even",
@@ -193,8 +196,18 @@ def report(runs: Sequence[GenerationRun]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
     lines = [_line(cells, widths) for cells in (rows[0], rule, *rows[1:])]
-    lines += ["", *(f"- **{run.generation.value}** {EXPLANATIONS[run.generation]}" for run in runs)]
+    lines += ["", *map(_explanation, runs)]
     return "\n".join(lines) + "\n"
+
+
+def _explanation(run: GenerationRun) -> str:
+    return fill(
+        f"- **{run.generation.value}** {EXPLANATIONS[run.generation]}",
+        _COLUMNS,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _cells(run: GenerationRun) -> list[str]:

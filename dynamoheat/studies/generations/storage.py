@@ -138,7 +138,10 @@ class PartitionDemand:
 
 
 def next_boosts(
-    demands: Sequence[PartitionDemand], provisioned: float, limit: float, assumed: DesignAssumptions
+    demands: Sequence[PartitionDemand],
+    provisioned: float,
+    limit: float,
+    assumptions: DesignAssumptions,
 ) -> list[float]:
     """Return the new boost of each partition, in order.
 
@@ -147,7 +150,7 @@ def next_boosts(
     consumed = sum(demand.consumed for demand in demands)
     if consumed > provisioned:
         return [demand.boost * provisioned / consumed for demand in demands]
-    steps = [_step(demand, limit, assumed) for demand in demands]
+    steps = [_step(demand, limit, assumptions) for demand in demands]
     rise = sum(step for step in steps if step > 0)
     scale = min(1.0, (provisioned - consumed) / rise) if rise > 0 else 1.0
     return [
@@ -156,12 +159,12 @@ def next_boosts(
     ]
 
 
-def _step(demand: PartitionDemand, limit: float, assumed: DesignAssumptions) -> float:
+def _step(demand: PartitionDemand, limit: float, assumptions: DesignAssumptions) -> float:
     """Return how far the controller would move a boost, towards what the partition is asked for."""
-    if not demand.boost and demand.throttled_seconds < assumed.adaptive_delay_seconds:
+    if not demand.boost and demand.throttled_seconds < assumptions.adaptive_delay_seconds:
         return 0.0
     wanted = min(demand.consumed + demand.throttled, limit) - demand.share
-    return assumed.adaptive_gain * (max(wanted, 0.0) - demand.boost)
+    return assumptions.adaptive_gain * (max(wanted, 0.0) - demand.boost)
 
 
 @dataclass(slots=True)
@@ -195,9 +198,9 @@ class StorageTable:
         *,
         bursts: bool,
         adapts: bool,
-        assumed: DesignAssumptions | None = None,
+        assumptions: DesignAssumptions | None = None,
     ) -> None:
-        self._assumptions = assumed or DesignAssumptions()
+        self._assumptions = assumptions or DesignAssumptions()
         self._limits = self._assumptions.limits.in_real_time()
         self._burst_seconds = self._limits.burst_seconds if bursts else 0.0
         self._adapts = adapts

@@ -19,8 +19,6 @@ from dynamoheat.settings import Key, TableSettings, ThroughputSettings
 __all__ = ["TABLE", "ExpectedFigure", "Figures", "PublishedCase", "Trial", "table"]
 
 TABLE = "events"
-
-
 Figures = tuple[float, ...]
 
 

@@ -22,8 +22,8 @@ _IDLE: Final = int(ModelParameters().burst_seconds)
 
 
 def _table(trial: Trial, opening: NewTable, *, adapts: bool = False) -> StorageTable:
-    assumed = DesignAssumptions(limits=trial.parameters)
-    return StorageTable(opening, bursts=True, adapts=adapts, assumed=assumed)
+    assumptions = DesignAssumptions(limits=trial.parameters)
+    return StorageTable(opening, bursts=True, adapts=adapts, assumptions=assumptions)
 
 
 def _provisioned(trial: Trial) -> Figures:

@@ -29,7 +29,6 @@ from dynamoheat.studies.validation.loads import (
 
 __all__ = ["CASES", "address_queries"]
 
-
 _QUERY_MINUTES: Final = 18  # long enough for the first split
 
 

@@ -1,4 +1,4 @@
-"""Rates come to what single items come to: the workloads of `make bench-heat-modes`, a minute in a second."""
+"""Both modes agree on the workloads of `make bench-heat-modes`, a minute in a second."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def test_both_modes_accept_throttle_and_split_alike(workload: ModeWorkload) -> N
     events, rates = by_events(workload, seed=1), by_rates(workload, seed=1)
     offered = events.accepted + events.refused
     assert rates.accepted == pytest.approx(events.accepted, rel=0.01)
-    # A heat window is a second here, and a partition's bucket as deep: chance weighs more than in real time.
+    # A heat window is a second here, as deep as a partition's bucket: chance weighs more.
     assert rates.refused == pytest.approx(events.refused, rel=0.02, abs=0.01 * offered)
     assert len(rates.splits) == pytest.approx(len(events.splits), rel=0.15, abs=1)
     for reason in ThrottleReason:

@@ -42,6 +42,7 @@ def steady(
     return dict(heat.offer(rates).throttled)
 
 
+EVEN = KeyDistribution.everywhere()
 ANY = Writes(TABLE, KeyDistribution.everywhere())
 HOT = Writes(TABLE, KeyDistribution.single("hot"))
 
@@ -68,7 +69,8 @@ HOT = Writes(TABLE, KeyDistribution.single("hot"))
             ThrottleReason.TABLE_READ_KEY_RANGE,
             500,
         ),
-        (settings(read=50, write=1), Reads(TABLE, KeyDistribution.everywhere()), 60, ThrottleReason.TABLE_READ_PROVISIONED, 10),
+        (settings(read=50, write=1), Reads(TABLE, EVEN), 60,
+         ThrottleReason.TABLE_READ_PROVISIONED, 10),
         (
             settings(index=ThroughputSettings()),
             Reads(TABLE, KeyDistribution.single("hot"), index=INDEX),
@@ -78,14 +80,14 @@ HOT = Writes(TABLE, KeyDistribution.single("hot"))
         ),
         (
             settings(index=ThroughputSettings(), warm_write=WIDE),
-            Writes(TABLE, KeyDistribution.everywhere(), {INDEX: IndexEntries(KeyDistribution.single("hot"))}),
+            Writes(TABLE, EVEN, {INDEX: IndexEntries(KeyDistribution.single("hot"))}),
             1_250,
             ThrottleReason.INDEX_WRITE_KEY_RANGE,
             250,
         ),
         (
             settings(write=2_000, index=ThroughputSettings(provisioned_write=500)),
-            Writes(TABLE, KeyDistribution.everywhere(), {INDEX: IndexEntries(KeyDistribution.everywhere())}),
+            Writes(TABLE, EVEN, {INDEX: IndexEntries(EVEN)}),
             900,
             ThrottleReason.INDEX_WRITE_PROVISIONED,
             400,

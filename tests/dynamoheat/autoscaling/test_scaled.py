@@ -15,7 +15,7 @@ POLICY = TargetTrackingPolicy(min_capacity=10, max_capacity=1_000)
 def lived(
     heat: Heat, scaled: ScaledTable, demand: Callable[[int], float], minutes: int, first: int = 0
 ) -> tuple[list[float], list[float]]:
-    """Offer a demand by minute, scaled from the `first` on; return what is provisioned and what passed."""
+    """Offer a demand by minute, scaled from `first` on; return provisioned and admitted units."""
     provisioned, passed = [], []
     items = (item(f"k{n}", kind=f"i{n}") for n in count())
     for minute in range(minutes):

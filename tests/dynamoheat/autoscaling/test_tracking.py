@@ -76,8 +76,13 @@ def test_capacity_does_not_fall_where_scaling_in_is_disabled() -> None:
 
 
 def test_a_policy_outside_of_what_aws_takes_is_refused() -> None:
-    for wrong in ({"target": 0.19}, {"target": 0.91}, {"minimum": 0}, {"minimum": 20_000}):
-        with pytest.raises(ValueError, match=r"target|minimum"):
+    for wrong in (
+        {"target": 0.19},
+        {"target": 0.91},
+        {"min_capacity": 0},
+        {"min_capacity": 20_000},
+    ):
+        with pytest.raises(ValueError, match=r"target|min_capacity"):
             replace(POLICY, **wrong)
 
 

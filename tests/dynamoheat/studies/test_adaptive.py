@@ -23,7 +23,7 @@ DEMANDS = st.lists(
         throttled=RATES,
         share=st.just(100.0),
         boost=st.floats(0, 900),
-        throttled_for=st.floats(0, 2_000),
+        throttled_seconds=st.floats(0, 2_000),
     ),
     min_size=1,
     max_size=12,
@@ -33,7 +33,7 @@ DEMANDS = st.lists(
 def minutes(
     tried: StorageTable, rates: dict[str, float], count: int, start: float = 0.0
 ) -> list[dict[str, float]]:
-    """Offer each key its rate, 4 units a request; return the units a second that passed, by minute."""
+    """Offer each key its rate, 4 units a request; return the admitted units a second."""
     passed = []
     for minute in range(count):
         done = dict.fromkeys(rates, 0.0)
@@ -49,14 +49,14 @@ def minutes(
 
 
 def four(
-    *, adapts: bool, bursts: bool = True, assumed: DesignAssumptions = ASSUMED
+    *, adapts: bool, bursts: bool = True, assumptions: DesignAssumptions = ASSUMED
 ) -> tuple[StorageTable, dict[str, float]]:
     """The developer guide's table: 400 W over four partitions, which want 50, 50, 50 and 150."""
     tried = StorageTable(
         NewTable(read=0, write=400, stored_bytes=31e9),
         bursts=bursts,
         adapts=adapts,
-        assumed=assumed,
+        assumptions=assumptions,
     )
     keys: dict[int, str] = {}
     for number in range(99):
@@ -108,12 +108,12 @@ def test_a_boost_ends_when_the_heat_has_moved_on() -> None:
 
 
 def test_boosted_partitions_move_to_nodes_with_room() -> None:
-    assumed = replace(
+    assumptions = replace(
         ASSUMED,
         node_capacity=450.0,
         neighbours=(Neighbours(50, 50), Neighbours(100, 100)),
     )  # four partitions of 100 fill the first node of each zone; the second has room for more
-    tried, rates = four(adapts=True, assumed=assumed)
+    tried, rates = four(adapts=True, assumptions=assumptions)
     first, second = tried.fleet.zones[0]
     hot = list(tried.partitions)[3]
     assert tried.group_of(hot)[0] is first
@@ -124,8 +124,8 @@ def test_boosted_partitions_move_to_nodes_with_room() -> None:
 
 
 def test_a_boost_is_no_larger_than_the_room_on_any_node() -> None:
-    assumed = replace(ASSUMED, node_capacity=470.0, neighbours=(Neighbours(50, 50),))
-    tried, rates = four(adapts=True, assumed=assumed)
+    assumptions = replace(ASSUMED, node_capacity=470.0, neighbours=(Neighbours(50, 50),))
+    tried, rates = four(adapts=True, assumptions=assumptions)
     minutes(tried, rates, 20)
     assert tried.granted_rates(write=True)[3] == pytest.approx(120)
 
@@ -150,9 +150,9 @@ def test_a_table_that_consumes_more_than_it_has_loses_boosts_and_gains_none(
     assert all(new <= old.boost for new, old in zip(after, demands, strict=False))
 
 
-@given(wanted=st.floats(100, 2_000), throttled_for=st.floats(300, 1_000))
+@given(wanted=st.floats(100, 2_000), throttled_seconds=st.floats(300, 1_000))
 def test_a_steady_demand_is_met_up_to_the_partitions_limit(
-    wanted: float, throttled_for: float
+    wanted: float, throttled_seconds: float
 ) -> None:
     boost = 0.0
     for _ in range(30):
@@ -162,7 +162,7 @@ def test_a_steady_demand_is_met_up_to_the_partitions_limit(
             throttled=wanted - consumed,
             share=100.0,
             boost=boost,
-            throttled_seconds=throttled_for,
+            throttled_seconds=throttled_seconds,
         )
         (boost,) = next_boosts([demand], 3_000.0, 1_000.0, ASSUMED)
     assert 100 + boost == pytest.approx(min(wanted, 1_000), rel=1e-3)

@@ -18,12 +18,12 @@ QUIET = DesignAssumptions(neighbours=(Neighbours(0, 0),))
 def table(
     write: float = 0.0,
     read: float = 0.0,
-    assumed: DesignAssumptions = QUIET,
+    assumptions: DesignAssumptions = QUIET,
     *,
     bursts: bool = True,
 ) -> StorageTable:
     return StorageTable(
-        NewTable(read=read, write=write), bursts=bursts, adapts=False, assumed=assumed
+        NewTable(read=read, write=write), bursts=bursts, adapts=False, assumptions=assumptions
     )
 
 
@@ -92,8 +92,8 @@ def fleet(*used: float) -> DesignAssumptions:
 
 
 def crowded() -> StorageTable:
-    """Partitions of 500 W and R whose leader's node has all its tokens, and one other none at all."""
-    tried = table(write=300, read=300, assumed=fleet(0.0))
+    """Partitions of 500 W and R; the leader's node has all its tokens, one other has none."""
+    tried = table(write=300, read=300, assumptions=fleet(0.0))
     group = tried.group_of(next(iter(tried.partitions)))
     full = group[2].bucket
     full.resize(0.0, 0.0, 0.0)
@@ -111,9 +111,9 @@ def test_a_burst_of_reads_uses_any_free_node_of_the_replication_group() -> None:
 
 
 def test_partitions_on_one_node_share_what_it_has_for_bursts_and_keep_their_own() -> None:
-    tried = table(write=1_600, assumed=replace(QUIET, node_capacity=1_700.0))  # two of 800
+    tried = table(write=1_600, assumptions=replace(QUIET, node_capacity=1_700.0))  # two of 800
     keys = one_key_each(tried)
-    alone = table(write=1_600, assumed=replace(QUIET, node_capacity=1_700.0))
+    alone = table(write=1_600, assumptions=replace(QUIET, node_capacity=1_700.0))
     assert offered(alone, 950, 10, 300.0, write=True, key=keys[0])[3:] == [950] * 7
     both = [0, 0]
     for step in range(60 * 950):
@@ -145,7 +145,7 @@ def test_a_split_for_size_divides_what_was_saved() -> None:
 
 
 def test_a_partition_gets_what_it_is_allocated_however_busy_its_nodes_are() -> None:
-    tried = table(write=500, assumed=fleet(1_000.0))
+    tried = table(write=500, assumptions=fleet(1_000.0))
     assert offered(tried, 700, 10, 300.0, write=True)[4:] == [500] * 6
 
 

@@ -59,7 +59,7 @@ def test_only_split_for_consumption_splits_a_hot_partition(
 ) -> None:
     quick = replace(ModelParameters(), min_split_seconds=60, max_split_seconds=120)
     table = open_table(
-        generation, replace(OPENING, stored_bytes=0), assumed=DesignAssumptions(limits=quick)
+        generation, replace(OPENING, stored_bytes=0), assumptions=DesignAssumptions(limits=quick)
     )
     for at, _, ask in hot_range(9).events():
         table.put(ask, at)
