@@ -12,7 +12,7 @@ from spillway.layouts.repository import ShardedSeries
 from spillway.layouts.source import LayoutSource
 from tests.contract.conftest import Tables
 from tests.support.engine_tables import create_tables
-from tests.support.fakes import FakeClock, fake_runtime
+from tests.support.fakes import FakeClock, fake_runtime, undated
 
 
 def test_sharded_series_are_listed_in_order_with_their_layouts(tables: Tables) -> None:
@@ -51,7 +51,7 @@ def test_only_the_first_growth_and_the_last_shrinking_of_a_series_write_to_the_i
 ) -> None:
     _, table = create_tables(client, "metered")
     clock = FakeClock()
-    port = Metered(call_through(client))
+    port = Metered(undated(call_through(client)))
     layouts = LayoutSource(port, table, Settings(), fake_runtime(clock))
     spent = []
     for shards in (1, 2, 4, 256, 8, 1, 1):
