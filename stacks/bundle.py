@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stacks.lazy_packages import PACKAGES as LAZY_PACKAGES
-from stacks.lazy_packages import defer_imports
 from stacks.pruning import prune
 from toolchain.interpreters import find_python
 
@@ -30,7 +28,7 @@ WITH_DAX: Final = "requirements-dax.txt"  # where functions read through DAX: it
 _BUILD_FOLDER: Final = ".build"
 _KEPT: Final = 4  # builds of one kind and target: another synthesis may still read an older one
 _BUILT_FROM_SOURCE: Final = "amazon-dax-client"  # published without wheels; pure Python
-_OWN_SOURCES: Final = ("bundle.py", "lazy_packages.py", "pruning.py")
+_OWN_SOURCES: Final = ("bundle.py", "pruning.py")
 
 
 class BundleError(RuntimeError):
@@ -86,9 +84,6 @@ def build_bundle(root: Path, target: BundleTarget, *, requirements: str = WITHOU
     def make_dependencies(folder: Path) -> None:
         _install(root / requirements, target, folder)
         prune(folder)
-        for package in LAZY_PACKAGES:
-            if folder.joinpath(*package.split(".")).is_dir():
-                defer_imports(folder, package)
         _compile(interpreter, folder)
 
     def make_bundle(folder: Path) -> None:
@@ -100,7 +95,6 @@ def build_bundle(root: Path, target: BundleTarget, *, requirements: str = WITHOU
             destination = folder / name
             destination.parent.mkdir(parents=True, exist_ok=True)
             destination.write_bytes(content)
-        defer_imports(folder, "spillway")
         _compile(interpreter, *(folder / package for package in PACKAGES))
 
     path = _made(build, f"bundle-{target.name}-", digest, make_bundle)
