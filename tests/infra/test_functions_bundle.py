@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cold.calls import ENVIRONMENT
-from stacks.bundle import WITH_DAX, WITHOUT_DAX, BundleTarget, build_bundle
+from spillway.cdk.bundle import WITH_DAX, WITHOUT_DAX, BundleTarget, build_bundle
 from tests.infra.synthesis import ROOT
 
 FUNCTIONS = ("ingest", "query", "admin", "scaler")
