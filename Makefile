@@ -114,5 +114,5 @@ bootstrap: setup ## Prepare the account and region for the CDK, once
 pins: ## Compile the pinned requirements from pyproject.toml
 	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml -o requirements.txt
 	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 -c requirements.txt pyproject.toml --group dax -o requirements-dax.txt
-	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml --group dax --group stacks --group local --group dev -o requirements-dev.txt
+	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml --extra cdk --group dax --group stacks --group local --group dev -o requirements-dev.txt
 	.venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 --group ministack -o requirements-ministack.txt

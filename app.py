@@ -1,18 +1,22 @@
 """The AWS CDK application: `cdk deploy --all -c stage=local|dev|prod`.
 
-Context: `stage` (cdk.json names the default), and for the local stage what `stacks.overrides` takes.
+Context: `stage`, whose default stands in cdk.json; for the local stage also those of
+`stacks.overrides`.
 """
 
 import sys
 
-from toolchain.interpreters import use_pinned_node
+from toolchain.node import use_pinned_node
 
 use_pinned_node()  # importing aws_cdk starts Node
 from aws_cdk import App  # noqa: E402
 
+from spillway.cdk.bundle import (  # noqa: E402
+    BundleError,
+    BundleTarget,
+    function_code,
+)
 from stacks.assembly import assemble  # noqa: E402
-from stacks.bundle import BundleError, BundleTarget  # noqa: E402
-from stacks.code import function_code  # noqa: E402
 from stacks.config import Stage, UnknownStageError, stage_named  # noqa: E402
 from stacks.overrides import OverrideError, overridden  # noqa: E402
 

@@ -1,1 +1,1 @@
-"""The commands that deploy a stage to AWS: `make deploy`, `make diff`, `make destroy`, `make bootstrap`."""
+"""Commands that deploy a stage to AWS: `make deploy`, `diff`, `destroy` and `bootstrap`."""

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 
 import boto3
 
-from toolchain.errors import MissingToolError
-from toolchain.interpreters import use_pinned_node
-from toolchain.node import run_cdk
+from toolchain.node import MissingToolError, run_cdk, use_pinned_node
 
 use_pinned_node()  # importing the stages imports aws_cdk, which starts Node
 from deploy.account import Account, find_account  # noqa: E402
-from deploy.commands import COMMANDS, Tools, chosen_stage  # noqa: E402
+from deploy.commands import COMMANDS, Tools, find_stage  # noqa: E402
 from deploy.errors import DeployError  # noqa: E402
 
 __all__ = ["main"]
@@ -24,13 +22,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m deploy", description=__doc__)
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("stage", nargs="?", default="")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     tools = Tools(_find_account, run_cdk, _say, _ask, os.environ)
     try:
-        stage = chosen_stage(given.stage, given.command)
-        return COMMANDS[given.command](stage, tools)
+        stage = find_stage(options.stage, options.command)
+        return COMMANDS[options.command](stage, tools)
     except (DeployError, MissingToolError) as error:
-        sys.stderr.write(f"{given.command}: {error}\n")
+        sys.stderr.write(f"{options.command}: {error}\n")
         return 1
 
 

@@ -1,4 +1,4 @@
-"""The account that would be deployed to: whether its credentials work, and whether the CDK was there before."""
+"""The AWS account that a stage is deployed to: its credentials, its region, its stacks."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +14,7 @@ _TOOLKIT: Final = "CDKToolkit"  # the stack that `cdk bootstrap` makes
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where stacks go. `session` is a boto3 session."""
+    """An account and a region. `session` is a boto3 session."""
 
     number: str
     region: str
@@ -29,7 +29,11 @@ class Account:
         return self.has_stack(_TOOLKIT)
 
     def has_stack(self, name: str) -> bool:
-        """Tell whether a stack exists; DeployError where AWS does not say."""
+        """Return whether a stack exists.
+
+        Raises:
+            DeployError: CloudFormation refuses or does not answer.
+        """
         try:
             self.session.client("cloudformation").describe_stacks(StackName=name)
         except ClientError as error:
@@ -42,11 +46,16 @@ class Account:
 
 
 def find_account(session: Any) -> Account:
-    """Return the account and region that the credentials lead to; DeployError where they lead nowhere."""
+    """Return the account and region of the credentials.
+
+    Raises:
+        DeployError: There is no region, or the credentials don't work.
+    """
     region = session.region_name
     if not region:
         raise DeployError(
-            "no region: choose one, such as AWS_REGION=eu-central-1, or `aws configure set region …`"
+            "no region: choose one, such as AWS_REGION=eu-central-1, or"
+            " `aws configure set region …`"
         )
     try:
         number = session.client("sts").get_caller_identity()["Account"]

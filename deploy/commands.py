@@ -1,4 +1,4 @@
-"""What each command does with a stage: says what will happen, checks what it needs, runs the CDK."""
+"""The commands: each says what will happen, checks what it needs, and runs the CDK."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Final
 from deploy.account import Account
 from deploy.errors import DeployError
 from stacks.config import STAGES, Stage
+from stacks.costs import PRICES
 from stacks.names import stack_name, stack_names
-from stacks.prices import PRICES
 
-__all__ = ["COMMANDS", "Tools", "chosen_stage"]
+__all__ = ["COMMANDS", "Tools", "find_stage"]
 
 _ENDPOINT: Final = "AWS_ENDPOINT_URL"
 _LOCAL: Final = "local"
@@ -22,7 +22,7 @@ RunCdk = Callable[[Sequence[str]], int]
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What commands work with: where they may go, how they run the CDK, say things and ask."""
+    """What commands call: to find the account, run the CDK, print and ask."""
 
     find_account: Callable[[], Account]
     run: RunCdk
@@ -32,11 +32,15 @@ class Tools:
 
 
 Command = Callable[[Stage, Tools], int]
-"""Does something with a stage and returns an exit code; DeployError where it cannot."""
+"""Acts on a stage and returns an exit code; raises DeployError where it can't."""
 
 
-def chosen_stage(name: str, command: str) -> Stage:
-    """Return the stage that was typed; DeployError where none was, or none that exists."""
+def find_stage(name: str, command: str) -> Stage:
+    """Return the stage of that name.
+
+    Raises:
+        DeployError: The name is empty, or there is no such stage.
+    """
     names = ", ".join(STAGES)
     if not name:
         raise DeployError(
@@ -101,8 +105,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "bootstrap": bootstrap,
 }
 
-_PROTECTED: Final = """stage {name} is protected: its stacks refuse deletion, and its tables outlive them.
-To delete it after all, data included:
+_PROTECTED: Final = """stage {name} is protected: its stacks refuse deletion, and its tables
+outlive them. To delete it after all, data included:
   1. in stacks/config.py give it deletion_protection=False and removal_policy=RemovalPolicy.DESTROY
   2. make deploy STAGE={name}
   3. make destroy STAGE={name}"""

@@ -1,7 +1,7 @@
-"""What stops a command before anything is changed."""
+"""The error that stops a command before it changes anything."""
 
 __all__ = ["DeployError"]
 
 
 class DeployError(Exception):
-    """A command cannot go on; the message is for whoever typed it, and says what to do."""
+    """A command can't go on. The message tells its user what to do."""

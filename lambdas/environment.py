@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 
 import botocore.session
 import msgspec
@@ -60,7 +60,6 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     index_shards: int
     retention_days: int
     late_limit_seconds: int
-    projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
     grow: bool = True  # whether writers grow layouts by themselves
     max_shards: int = MAX_SHARDS
     cooldown_seconds: float = 1.0  # between two changes of a layout
@@ -77,7 +76,6 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
             index_shards=self.index_shards,
             retention=timedelta(days=days) if days else None,
             late_limit=timedelta(seconds=late) if late else None,
-            index_has_payload=self.projection == "ALL",
             growth=Growth(
                 policy=GrowthPolicy.DEMAND if self.grow else None,
                 max_shards=self.max_shards,

@@ -14,8 +14,7 @@ from local.errors import LocalCloudError
 from local.ministack import ACCOUNT
 from local.progress import ProgressPrinter
 from local.state import State
-from toolchain.errors import MissingToolError
-from toolchain.node import ROOT, cdk_command, node_environment
+from toolchain.node import ROOT, MissingToolError, cdk_command, node_environment
 
 __all__ = ["Deployment", "Outputs", "deploy"]
 

@@ -1,4 +1,4 @@
-"""The stack of the cache: DAX, in a network of its own. Stages without a cache lack it."""
+"""The stack of the cache: DAX, in a network of its own. Only stages with a cache have it."""
 
 from aws_cdk import CfnOutput, Fn, Stack
 from aws_cdk import aws_dax as dax
@@ -6,9 +6,8 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from stacks.access import ACCESS, DAX_ACCESS, statements
-from stacks.cache_settings import CacheSettings
-from stacks.config import Stage
+from spillway.cdk.access import ACCESS, DAX_ACCESS, statements
+from stacks.config import CacheSettings, Stage
 from stacks.network import PrivateNetwork
 from stacks.storage import StorageStack
 
@@ -21,9 +20,9 @@ class CacheStack(Stack):
     """DAX for eventually consistent reads. Deleting it loses nothing: reads go to DynamoDB then.
 
     Attributes:
-        network: where functions that read through the cache must stand.
+        network: where functions that read through the cache stand.
         endpoint: URL of the cluster, `daxs://…`.
-        cluster_arn: what such functions need rights on.
+        cluster_arn: for the rights of such functions.
         cluster_name: the dimension `ClusterId` of its metrics.
     """
 
@@ -66,7 +65,7 @@ class CacheStack(Stack):
 
     @property
     def availability_zones(self) -> list[str]:
-        """Return the first zones of whatever region it is deployed to: synthesis asks no account."""
+        """Return the first zones of the region; synthesis asks no account."""
         return [Fn.select(number, Fn.get_azs()) for number in range(self._zones)]
 
     def _cluster_group(self) -> ec2.SecurityGroup:
@@ -102,7 +101,7 @@ class CacheStack(Stack):
             sse_specification=dax.CfnCluster.SSESpecificationProperty(sse_enabled=True),
             cluster_endpoint_encryption_type="TLS",
         )
-        cluster.node.add_dependency(role)  # its policy too: DAX asks for the tables at once
+        cluster.node.add_dependency(role)  # and on its policy: DAX describes the tables at once
         return cluster
 
     def _parameters(self, cache: CacheSettings) -> dax.CfnParameterGroup:

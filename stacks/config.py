@@ -1,4 +1,7 @@
-"""Every number of a stage. Nothing else in `stacks` holds a limit, a size or a retention."""
+"""Every number of a stage: what differs from the defaults of `spillway.cdk.settings`.
+
+Nothing else in `stacks` holds a limit, a size or a retention.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,83 +10,57 @@ from typing import Final
 from aws_cdk import RemovalPolicy
 from aws_cdk.aws_logs import RetentionDays
 
-from stacks.cache_settings import CacheSettings
-from stacks.settings import (
-    AlarmRule,
+from spillway.cdk.settings import (
+    ALARMS,
+    EVENTS,
+    FUNCTIONS,
+    GROWTH,
+    ON_DEMAND,
+    SCALER,
     AlarmSettings,
     Capacity,
     EventSettings,
     FunctionSettings,
     GrowthSettings,
-    OnDemand,
-    Projection,
     ScalerSettings,
 )
 
 __all__ = [
-    "ALARMS",
-    "EVENTS",
-    "FUNCTIONS",
-    "GROWTH",
-    "ON_DEMAND",
-    "SCALER",
     "STAGES",
+    "CacheSettings",
     "Stage",
     "UnknownStageError",
     "stage_named",
 ]
 
-ON_DEMAND: Final = OnDemand()
 
-EVENTS: Final = EventSettings()
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CacheSettings:
+    """A DAX cluster, and its network, where the function that reads through it stands too."""
 
-GROWTH: Final = GrowthSettings(
-    writers=True,
-    dry_run=False,
-    max_shards=256,
-    cooldown_seconds=1,
-    shrink_window_hours=36,
-)
+    nodes: int  # three survive the loss of a zone without a pause
+    node_type: str
+    zones: int  # availability zones with a subnet each
+    item_ttl_seconds: int = 10  # of layouts: what DAX adds to the age of what a read sees
+    query_ttl_seconds: int = 30  # of closed ranges of events
+    cidr: str = "10.0.0.0/24"
+    subnet_bits: int = 26  # 59 addresses: a node each, and a few interfaces of functions
 
-FUNCTIONS: Final = FunctionSettings(
-    memory_mb=1_024,
-    log_retention=RetentionDays.ONE_WEEK,
-    removal_policy=RemovalPolicy.DESTROY,
-)
-
-ALARMS: Final = AlarmSettings(
-    # Writers settle a few throttled writes by themselves, within the second.
-    hot=AlarmRule(threshold=10),
-    still_hot=AlarmRule(threshold=10, periods=15, datapoints=10),
-    reads=AlarmRule(threshold=10, periods=5, datapoints=3),
-    # Auto scaling takes two minutes to see a rise, and about one to follow it.
-    capacity=AlarmRule(threshold=10, periods=5, datapoints=3),
-    account=AlarmRule(threshold=1),
-    back_pressure=AlarmRule(threshold=100, periods=3, datapoints=2),
-    own_tables=AlarmRule(threshold=1, periods=3, datapoints=2),
-    errors=AlarmRule(threshold=1, period=300),
-    throttles=AlarmRule(threshold=1, period=300),
-    server_errors=AlarmRule(threshold=5, period=300),
-    latency=AlarmRule(threshold=5_000, periods=5, datapoints=3),
-)
-
-SCALER: Final = ScalerSettings(
-    every_minutes=1,
-    timeout_seconds=60,
-    # An account needs 100 unreserved beside it: a new one, whose limit is 10, deploys with None.
-    concurrency=2,
-    retries=2,
-    event_age_seconds=300,
-    failed_days=4,
-)
+    def __post_init__(self) -> None:
+        """Refuse what only a deployment would refuse."""
+        if not 1 <= self.nodes <= 11:
+            raise ValueError(f"a DAX cluster has 1 to 11 nodes, not {self.nodes}")
+        if min(self.zones, self.item_ttl_seconds, self.query_ttl_seconds) < 1:
+            raise ValueError("zones and TTLs of a cache are 1 or more: a TTL of 0 keeps forever")
 
 
 class UnknownStageError(ValueError):
-    """The stage that was asked for does not exist."""
+    """There is no stage of that name."""
 
     def __init__(self, name: object) -> None:
-        """Name the stages there are, so that the sentence helps."""
-        super().__init__(f"unknown stage {name!r}: choose one of {', '.join(STAGES)} (-c stage=…)")
+        """Keep the name; the message lists the stages that exist."""
+        stages = ", ".join(STAGES)
+        super().__init__(f"unknown stage {name!r}: choose one of {stages} (-c stage=…)")
         self.name = name
 
 
@@ -97,15 +74,13 @@ class Stage:
     removal_policy: RemovalPolicy
     deletion_protection: bool  # of the tables, and of the stacks against deletion
     point_in_time_recovery: bool = True
-    projection: Projection = "ALL"  # what the index carries besides its keys
-    projected: tuple[str, ...] = ()  # attributes, where the projection is INCLUDE
     capacity: Capacity = ON_DEMAND  # of events and their index
 
     # Events
     events: EventSettings = EVENTS
     growth: GrowthSettings = GROWTH
 
-    # Cache of eventually consistent reads; None: no DAX, no network, nothing to pay
+    # Cache of eventually consistent reads; None: no DAX, no network, no cost
     cache: CacheSettings | None = None
 
     # Functions
@@ -115,7 +90,7 @@ class Stage:
     # Heat
     alarms: AlarmSettings = ALARMS
     scaler: ScalerSettings = SCALER
-    people: tuple[str, ...] = ()  # e-mail addresses that alarms are sent to
+    people: tuple[str, ...] = ()  # e-mail addresses that receive alarms
 
     # API
     authorizer: bool = True  # AWS_IAM on every route
@@ -123,9 +98,7 @@ class Stage:
     burst_requests: int
 
     def __post_init__(self) -> None:
-        """Refuse settings that only a deployment or the first write would find wrong."""
-        if (self.projection == "INCLUDE") != bool(self.projected):
-            raise ValueError(f"{self.name}: `projected` goes with projection INCLUDE, and only so")
+        """Refuse settings that only a deployment or the first write would refuse."""
         if not 0 < self.functions.timeout_seconds < 30:
             raise ValueError(f"{self.name}: API Gateway gives up at 30 s: timeout 1 to 29")
 
@@ -170,7 +143,7 @@ _ALL: Final = (
             log_retention=RetentionDays.THREE_MONTHS,
             removal_policy=RemovalPolicy.RETAIN,
         ),
-        # An account's default for one region: above it, ask AWS for a higher quota first.
+        # The default quota of an account in one region. For more, ask AWS first.
         requests_per_second=10_000,
         burst_requests=5_000,
     ),
@@ -180,7 +153,11 @@ STAGES: Final[Mapping[str, Stage]] = {stage.name: stage for stage in _ALL}
 
 
 def stage_named(name: object) -> Stage:
-    """Return the stage that `-c stage=…` names; UnknownStageError where there is none."""
+    """Return the stage of that name.
+
+    Raises:
+        UnknownStageError: There is none.
+    """
     stage = STAGES.get(name) if isinstance(name, str) else None
     if stage is None:
         raise UnknownStageError(name)

@@ -1,6 +1,10 @@
-"""What a stage costs an hour, estimated from what it consumes."""
+"""Estimate what a stage costs an hour from what it consumes, by the prices of us-east-1.
+
+Other regions cost more, and prices change.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from aws_cdk import Duration
@@ -8,12 +12,19 @@ from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 
+from spillway.cdk.settings import Provisioned
 from stacks.config import Stage
 from stacks.graphs import curve, sum_of
-from stacks.prices import HOURS_OF_A_MONTH, PRICES
-from stacks.settings import Provisioned
 
-__all__ = ["Dimensions", "cost_curves", "fixed_cost_an_hour"]
+__all__ = [
+    "HOURS_OF_A_MONTH",
+    "PRICES",
+    "Dimensions",
+    "Prices",
+    "cost_curves",
+    "fixed_cost_an_hour",
+]
+
 
 Dimensions = Mapping[str, str]
 """Of a table or an index, as its metrics have them."""
@@ -31,7 +42,8 @@ def cost_curves(
 ) -> Iterator[cloudwatch.IMetric]:
     """Yield dollars an hour: of writes, of reads, of functions, of the API.
 
-    `events` are the dimensions of the events' table and its index, `others` those of tables that are always on demand.
+    `events` are the dimensions of the events' table and its index, `others` those of tables that
+    are always on demand.
     """
     yield _capacity("Write", "writes", stage, events, others)
     yield _capacity("Read", "reads", stage, events, others)
@@ -42,7 +54,7 @@ def cost_curves(
 
 
 def fixed_cost_an_hour(stage: Stage) -> float:
-    """Return what DAX costs an hour, used or not; 0 without it, or where its price is not listed."""
+    """Return what DAX costs an hour, used or not; 0 without DAX or without its price."""
     if stage.cache is None:
         return 0.0
     month = PRICES.dax_month(stage.cache.node_type, stage.cache.nodes)
@@ -83,3 +95,48 @@ def _functions(
                 curve("AWS/Lambda", metric, dimensions, f"{name} {metric}", period=_HOUR),
             )
     return sum_of(weights, "functions", _HOUR)
+
+
+HOURS_OF_A_MONTH: Final = 730
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prices:
+    """US dollars.
+
+    Attributes:
+        as_of: when these were looked up.
+        million_writes, million_reads: on-demand request units.
+        write_hour, read_hour: provisioned capacity units.
+        dax_hour: a node of each type.
+        million_calls, gigabyte_second: of Lambda, on ARM.
+        million_requests: of the HTTP API.
+    """
+
+    as_of: str
+    million_writes: float
+    million_reads: float
+    write_hour: float
+    read_hour: float
+    dax_hour: Mapping[str, float] = field(hash=False)
+    million_calls: float
+    gigabyte_second: float
+    million_requests: float
+
+    def dax_month(self, node_type: str, nodes: int) -> float | None:
+        """Return what a cluster costs a month, used or not; None for types without a price."""
+        hour = self.dax_hour.get(node_type)
+        return None if hour is None else hour * nodes * HOURS_OF_A_MONTH
+
+
+PRICES: Final = Prices(
+    as_of="April 2026",
+    million_writes=0.625,
+    million_reads=0.125,
+    write_hour=0.00065,
+    read_hour=0.00013,
+    dax_hour={"dax.t3.small": 0.04},
+    million_calls=0.20,
+    gigabyte_second=0.0000133334,
+    million_requests=1.00,
+)

@@ -1,21 +1,19 @@
-"""The dashboard of a stage: what is written, what throttles and why, what layouts do, what it costs."""
+"""The dashboard of a stage: events, throttling and its reasons, layouts, capacity, costs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from aws_cdk import Duration
+from aws_cdk import Aws, Duration
 from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from spillway import keys
-from stacks.capacity_graphs import cache_graphs, capacity_graphs
+from spillway.cdk.tables import ShardedEventTable
 from stacks.config import Stage
-from stacks.costs import cost_curves, fixed_cost_an_hour
-from stacks.graphs import HEIGHT, curve, graph, per_second
-from stacks.prices import HOURS_OF_A_MONTH, PRICES
-from stacks.sharded_event_table import ShardedEventTable
+from stacks.costs import HOURS_OF_A_MONTH, PRICES, cost_curves, fixed_cost_an_hour
+from stacks.graphs import HEIGHT, cache_graphs, capacity_graphs, curve, graph, per_second
 
 __all__ = ["DashboardInputs", "ServiceDashboard"]
 
@@ -29,7 +27,7 @@ _REASONS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DashboardInputs:
-    """What a dashboard shows: its parts by what they are. `cluster` is DAX's name."""
+    """The resources that a dashboard shows. `cluster` is the name of DAX's cluster."""
 
     tables: ShardedEventTable
     functions: Mapping[str, lambda_.Function]  # by their names in `lambdas`
@@ -49,30 +47,34 @@ _DECISION = (
 
 
 class ServiceDashboard(Construct):
-    """One dashboard, top to bottom: is it well, what is hot, does it keep up, what does it cost."""
+    """One dashboard, top to bottom: health, hot keys, layouts, capacity, costs."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, stage: Stage, shown: DashboardInputs
+        self, scope: Construct, construct_id: str, *, stage: Stage, inputs: DashboardInputs
     ) -> None:
-        """Build it; its name is `Spillway-{stage}`."""
+        """Build it.
+
+        Names of dashboards are unique in an account, over all regions, so the name holds both the
+        stage and the region.
+        """
         super().__init__(scope, construct_id)
         self._stage = stage
-        self._shown = shown
-        self._table = {"TableName": shown.tables.events.table_name}
+        self._inputs = inputs
+        self._table = {"TableName": inputs.tables.events.table_name}
         self._index = {**self._table, "GlobalSecondaryIndexName": keys.INDEX_NAME}
         dashboard = cloudwatch.Dashboard(
             self,
             "Dashboard",
-            dashboard_name=f"Spillway-{stage.name}",
+            dashboard_name=f"Spillway-{stage.name}-{Aws.REGION}",
             default_interval=Duration.hours(3),
         )
         dashboard.add_widgets(*self._events(), *self._latency())
         dashboard.add_widgets(*self._throttles())
         dashboard.add_widgets(*self._layouts())
         dashboard.add_widgets(*capacity_graphs(stage.capacity, self._table, self._index))
-        if shown.cluster is not None:
+        if inputs.cluster is not None:
             failures = self._own("DaxFailures", "query", "failed for us, DynamoDB answered")
-            dashboard.add_widgets(*cache_graphs(shown.cluster, failures))
+            dashboard.add_widgets(*cache_graphs(inputs.cluster, failures))
         dashboard.add_widgets(*self._costs())
 
     def _own(self, name: str, function: str, label: str) -> cloudwatch.Metric:
@@ -89,7 +91,7 @@ class ServiceDashboard(Construct):
         yield graph("Events", rates, unit="a second")
 
     def _latency(self) -> Iterator[cloudwatch.IWidget]:
-        api = {"ApiId": self._shown.api.api_id}
+        api = {"ApiId": self._inputs.api.api_id}
         answers = [
             curve("AWS/ApiGateway", "Latency", api, "p50", statistic="p50"),
             curve("AWS/ApiGateway", "Latency", api, "p99", statistic="p99"),
@@ -101,7 +103,7 @@ class ServiceDashboard(Construct):
                     f"{name} p99",
                     statistic="p99",
                 )
-                for name, function in self._shown.functions.items()
+                for name, function in self._inputs.functions.items()
             ),
         ]
         yield graph("Latency of the API and its functions", answers, unit="ms")
@@ -115,7 +117,7 @@ class ServiceDashboard(Construct):
                     {"FunctionName": function.function_name},
                     f"{name} {metric.lower()}",
                 )
-                for name, function in self._shown.functions.items()
+                for name, function in self._inputs.functions.items()
                 for metric in ("Errors", "Throttles")
             ),
         ]
@@ -175,10 +177,10 @@ class ServiceDashboard(Construct):
         )
 
     def _log_group(self, name: str) -> str:
-        return self._shown.functions[name].log_group.log_group_name
+        return self._inputs.functions[name].log_group.log_group_name
 
     def _costs(self) -> Iterator[cloudwatch.IWidget]:
-        tables = self._shown.tables
+        tables = self._inputs.tables
         layouts = {"TableName": tables.layouts.table_name}
         curves = cost_curves(
             self._stage,
@@ -188,8 +190,8 @@ class ServiceDashboard(Construct):
                 {**layouts, "GlobalSecondaryIndexName": keys.LAYOUT_INDEX_NAME},
                 {"TableName": tables.usage.table_name},
             ),
-            functions=self._shown.functions,
-            api=self._shown.api,
+            functions=self._inputs.functions,
+            api=self._inputs.api,
         )
         fixed = fixed_cost_an_hour(self._stage)
         lines = [("DAX, used or not", fixed)] if fixed else []
@@ -206,9 +208,12 @@ class ServiceDashboard(Construct):
         )
 
 
-_COSTS = """**What the estimate holds**: request or capacity units, functions' time and calls, API requests.
+_COSTS = """**What the estimate holds**: request or capacity units, functions' time and calls,
+API requests.
 
-**What it lacks**: storage, point-in-time recovery, logs, alarms, metrics, data transfer, free tiers.
+**What it lacks**: storage, point-in-time recovery, logs, alarms, metrics, data transfer, free
+tiers.
 
-DAX: US${:.2f} a month by the hour. Prices stand in `stacks/prices.py`; what to do about them in `docs/operations.md`.
+DAX: US${:.2f} a month by the hour. Prices stand in `stacks/costs.py`; what to do about them in
+`docs/operations.md`.
 """

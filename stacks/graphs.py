@@ -1,17 +1,17 @@
-"""Metrics as dashboards draw them: short makers of graphs and expressions."""
+"""Graphs of the dashboard: single metrics, expressions, capacity, and the cache."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-__all__ = ["HEIGHT", "MINUTE", "Curve", "curve", "graph", "per_second", "sum_of"]
+from spillway.cdk.settings import Capacity, OnDemand, Units
+
+__all__ = ["HEIGHT", "cache_graphs", "capacity_graphs", "curve", "graph", "per_second", "sum_of"]
 
 HEIGHT: Final = 6
-MINUTE: Final = Duration.minutes(1)
-
-Curve = cloudwatch.IMetric
+_MINUTE: Final = Duration.minutes(1)
 
 
 def curve(  # noqa: PLR0913  what a metric is made of
@@ -21,7 +21,7 @@ def curve(  # noqa: PLR0913  what a metric is made of
     label: str,
     *,
     statistic: str = "Sum",
-    period: Duration = MINUTE,
+    period: Duration = _MINUTE,
 ) -> cloudwatch.Metric:
     """Return one metric under a label."""
     return cloudwatch.Metric(
@@ -35,21 +35,21 @@ def curve(  # noqa: PLR0913  what a metric is made of
 
 
 def per_second(metric: cloudwatch.Metric, identifier: str, label: str) -> cloudwatch.MathExpression:
-    """Return the rate of a metric that counts: its sum of a period by the period's seconds."""
+    """Return the rate of a counting metric: its sum over a period by the period's seconds."""
     return cloudwatch.MathExpression(
         expression=f"{identifier} / PERIOD({identifier})",
         using_metrics={identifier: metric},
         label=label,
-        period=MINUTE,
+        period=_MINUTE,
     )
 
 
 def sum_of(
     weights: Mapping[str, tuple[float, cloudwatch.Metric]], label: str, period: Duration
 ) -> cloudwatch.MathExpression:
-    """Return a weighted sum of metrics, by identifier; what has no data counts as nothing."""
+    """Return a weighted sum of metrics by identifier; metrics without data count as 0."""
     return cloudwatch.MathExpression(
-        # Metric math may know no exponents.
+        # Without exponents, which metric math does not document.
         expression=" + ".join(f"FILL({name}, 0) * {w:.14f}" for name, (w, _) in weights.items()),
         using_metrics={name: metric for name, (_, metric) in weights.items()},
         label=label,
@@ -59,10 +59,10 @@ def sum_of(
 
 def graph(  # noqa: PLR0913  what a graph may show
     title: str,
-    curves: Sequence[Curve],
+    curves: Sequence[cloudwatch.IMetric],
     *,
     unit: str,
-    right: Sequence[Curve] = (),
+    right: Sequence[cloudwatch.IMetric] = (),
     right_unit: str = "",
     lines: Iterable[tuple[str, float]] = (),
     width: int = 8,
@@ -82,3 +82,85 @@ def graph(  # noqa: PLR0913  what a graph may show
         height=HEIGHT,
         stacked=stacked,
     )
+
+
+# What a new table and a new index take at once, where the stage states no maximum.
+_NEW_TABLE: Final = Units(write=4_000, read=12_000)
+
+
+def capacity_graphs(
+    capacity: Capacity, table: Mapping[str, str], index: Mapping[str, str]
+) -> Iterator[cloudwatch.IWidget]:
+    """Yield a graph of write units and one of read units.
+
+    `table` and `index` are the dimensions of their metrics.
+    """
+    places = {"table": table, "index": index}
+    for kind in ("Write", "Read"):
+        curves: list[cloudwatch.IMetric] = [*_consumed(kind, places)]
+        if not isinstance(capacity, OnDemand):
+            curves += _provisioned(kind, places)
+        yield graph(
+            f"{kind} units consumed and available",
+            curves,
+            unit="a second",
+            lines=_limits(kind, capacity),
+            width=12,
+        )
+
+
+def _consumed(
+    kind: str, places: Mapping[str, Mapping[str, str]]
+) -> Iterator[cloudwatch.MathExpression]:
+    for name, dimensions in places.items():
+        metric = f"Consumed{kind}CapacityUnits"
+        consumed = curve("AWS/DynamoDB", metric, dimensions, metric)
+        yield per_second(consumed, f"{kind.lower()}_{name}", f"{name}: consumed")
+
+
+def _provisioned(kind: str, places: Mapping[str, Mapping[str, str]]) -> Iterator[cloudwatch.Metric]:
+    for name, dimensions in places.items():
+        metric = f"Provisioned{kind}CapacityUnits"
+        yield curve("AWS/DynamoDB", metric, dimensions, f"{name}: available", statistic="Average")
+
+
+def _limits(kind: str, capacity: Capacity) -> Iterator[tuple[str, float]]:
+    if not isinstance(capacity, OnDemand):
+        return
+    maximum, new = (
+        units.write if kind == "Write" else units.read for units in (capacity.maximum, _NEW_TABLE)
+    )
+    if maximum is not None:
+        yield "maximum of table and index each", maximum
+    elif new is not None:
+        yield "what a new table takes at once", new
+
+
+def cache_graphs(cluster: str, failures: cloudwatch.IMetric) -> Iterator[cloudwatch.IWidget]:
+    """Yield graphs of DAX's answers, its failures and its load.
+
+    `failures` is the metric by which functions count failed reads.
+    """
+    of_cluster = {"ClusterId": cluster}
+
+    def dax(name: str, label: str, statistic: str = "Sum") -> cloudwatch.Metric:
+        return curve("AWS/DAX", name, of_cluster, label, statistic=statistic)
+
+    answers = [
+        dax("QueryCacheHits", "ranges: hits"),
+        dax("QueryCacheMisses", "ranges: misses"),
+        dax("ItemCacheHits", "layouts: hits"),
+        dax("ItemCacheMisses", "layouts: misses"),
+    ]
+    yield graph("DAX", answers, unit="a minute")
+    faults = [
+        failures,
+        dax("FaultRequestCount", "faults of DAX"),
+        dax("ErrorRequestCount", "refused by DAX"),
+    ]
+    yield graph("DAX failures", faults, unit="a minute")
+    load = [
+        dax("CPUUtilization", "CPU", "Maximum"),
+        dax("CacheMemoryUtilization", "memory", "Maximum"),
+    ]
+    yield graph("DAX load of the busiest node", load, unit="%")

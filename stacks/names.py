@@ -10,7 +10,7 @@ Kind = Literal["storage", "cache", "service"]
 
 
 def stack_name(stage: Stage, kind: Kind) -> str:
-    """Return a stack's name: the stage is part of it, so that stages can share an account and a region."""
+    """Return a stack's name. It holds the stage, so stages can share an account and a region."""
     return f"Spillway-{stage.name}-{kind}"
 
 

@@ -1,6 +1,6 @@
-"""The network that DAX needs: subnets without a way out, and the one door to DynamoDB."""
+"""The network that DAX needs: subnets without internet access, and an endpoint for DynamoDB."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from aws_cdk import Acknowledgment, Aws, Validations
@@ -15,24 +15,26 @@ from aws_cdk.custom_resources import (
 )
 from constructs import Construct
 
-from stacks.cache_settings import CacheSettings
-from stacks.config import Stage
+from spillway.cdk.functions import FunctionNetwork
+from stacks.config import CacheSettings, Stage
 
-__all__ = ["ISOLATED", "DynamoDbPrefixList", "PrivateNetwork", "interface_rights"]
+__all__ = ["DynamoDbPrefixList", "PrivateNetwork"]
 
-ISOLATED: Final = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
+_ISOLATED: Final = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
 _HTTPS = ec2.Port.tcp(443)
 
 
 class PrivateNetwork(Construct):
-    """Isolated subnets: no internet gateway, no NAT, and DynamoDB by a gateway endpoint, which costs nothing.
+    """Isolated subnets without internet gateway or NAT, and a free gateway endpoint for DynamoDB.
 
-    No interface endpoints, which cost by the hour: Lambda itself writes a function's logs, and with them its
-    metrics, and hands it its role's credentials. A function in here reaches DynamoDB, DAX and nothing else.
+    A function in here reaches DynamoDB, DAX and nothing else. It needs no interface endpoints,
+    which cost by the hour: Lambda itself writes a function's logs, and with them its metrics, and
+    hands it the credentials of its role.
 
     Attributes:
         vpc: the network.
         function_group: security group of functions: out to DynamoDB, and to what allows it.
+        functions: where functions stand.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class PrivateNetwork(Construct):
         cache: CacheSettings,
         allowed: Iterable[iam.PolicyStatement],
     ) -> None:
-        """Build the network; `allowed` is what may be asked of DynamoDB from inside it."""
+        """Build the network; `allowed` lists the calls to DynamoDB that it lets pass."""
         super().__init__(scope, construct_id)
         self.vpc = ec2.Vpc(
             self,
@@ -58,7 +60,7 @@ class PrivateNetwork(Construct):
                     cidr_mask=cache.subnet_bits,
                 )
             ],
-            # Nothing is in the default group; closing it would take a function with rights of its own.
+            # Nothing is in the default group. Closing it takes a function with rights of its own.
             restrict_default_security_group=False,
         )
         self._log_refused(stage)
@@ -66,7 +68,7 @@ class PrivateNetwork(Construct):
             "DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB
         )
         for statement in allowed:
-            statement.add_any_principal()  # whoever it is: IAM decides that
+            statement.add_any_principal()  # IAM decides who may
             dynamodb.add_to_policy(statement)
         self.function_group = ec2.SecurityGroup(
             self,
@@ -75,15 +77,18 @@ class PrivateNetwork(Construct):
             description="Spillway functions that read through DAX",
             allow_all_outbound=False,
         )
+        self.functions = FunctionNetwork(
+            vpc=self.vpc, subnets=_ISOLATED, security_group=self.function_group
+        )
         self._dynamodb = DynamoDbPrefixList(self, "DynamoDbPrefixList", stage=stage).peer
         self.let_out_to_dynamodb(self.function_group)
 
     def let_out_to_dynamodb(self, group: ec2.SecurityGroup) -> None:
-        """Let what is in the group reach DynamoDB."""
+        """Let members of the group reach DynamoDB."""
         group.add_egress_rule(self._dynamodb, _HTTPS, "DynamoDB")
 
     def _log_refused(self, stage: Stage) -> None:
-        # What is refused is what nobody expects; logging all traffic would cost more than it tells.
+        # Only what is refused: logs of all traffic would cost more than they help.
         refused = logs.LogGroup(
             self,
             "Refused",
@@ -100,8 +105,8 @@ class PrivateNetwork(Construct):
 class DynamoDbPrefixList(Construct):
     """DynamoDB's addresses in the region, for rules of security groups.
 
-    CloudFormation cannot name them, and the list's id differs by region: a small function asks once, at
-    deployment, outside the network.
+    CloudFormation cannot name them, and the list's id differs by region. So a small function looks
+    it up once, at deployment, outside the network.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, stage: Stage) -> None:
@@ -144,19 +149,3 @@ class DynamoDbPrefixList(Construct):
                 reason="EC2 takes no resources for ec2:DescribeManagedPrefixLists: it is a list",
             )
         )
-
-
-def interface_rights() -> Iterator[iam.PolicyStatement]:
-    """Yield what Lambda needs to keep a function's interfaces: its guide's list, without logs of all the account."""
-    yield iam.PolicyStatement(
-        actions=["ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"], resources=["*"]
-    )
-    yield iam.PolicyStatement(
-        actions=[
-            "ec2:AssignPrivateIpAddresses",
-            "ec2:CreateNetworkInterface",
-            "ec2:DeleteNetworkInterface",
-            "ec2:UnassignPrivateIpAddresses",
-        ],
-        resources=[f"arn:{Aws.PARTITION}:ec2:{Aws.REGION}:{Aws.ACCOUNT_ID}:*/*"],
-    )

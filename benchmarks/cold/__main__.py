@@ -25,11 +25,11 @@ from rich.table import Table
 from benchmarks.cold.calls import ENVIRONMENT, first_calls
 from benchmarks.cold.tables import LAYOUTS, fill
 from local.cloud import running
-from toolchain.interpreters import find_python, use_pinned_node
+from toolchain.node import use_pinned_node
 
 use_pinned_node()  # importing the stages imports aws_cdk, which starts Node
-from stacks.bundle import WITH_DAX, WITHOUT_DAX, BundleTarget, build_bundle  # noqa: E402
-from stacks.config import FUNCTIONS  # noqa: E402
+from spillway.cdk.bundle import WITH_DAX, WITHOUT_DAX, BundleTarget, build_bundle, find_python  # noqa: E402
+from spillway.cdk.settings import FUNCTIONS  # noqa: E402
 
 _ROOT = Path(__file__).parents[2]
 _START = Path(__file__).with_name("start.py")

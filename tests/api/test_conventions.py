@@ -10,10 +10,10 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from spillway import Settings, ShardingMode
+from spillway.cdk.access import ACCESS
 from spillway.dynamodb.port import Call, ThrottledError, ThrottlingReason
 from spillway.keys import INDEX_NAME
 from spillway.timestamps import format_time
-from stacks.access import ACCESS
 from stacks.api import ADMIN_ROUTES, INGEST_ROUTES, QUERY_ROUTES
 from tests.api.conftest import Api
 from tests.support.fakes import NOON

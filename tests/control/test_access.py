@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from spillway import keys
+from spillway.cdk.access import ACCESS, RAISES_CAPACITY, Access
 from spillway.control.monitoring import Signal, SignalKind
 from spillway.scaling.policy import ThrottleTarget
-from stacks.access import ACCESS, RAISES_CAPACITY, Access
 from tests.control.world import World, alarm
 from tests.support.memory_table import EVENTS, LAYOUTS, USAGE
 

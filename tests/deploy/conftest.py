@@ -1,5 +1,5 @@
 """Stages are part of the stacks: importing them starts Node, the one that the project pins."""
 
-from toolchain.interpreters import use_pinned_node
+from toolchain.node import use_pinned_node
 
 use_pinned_node()

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
 from deploy.account import Account, find_account
-from deploy.commands import COMMANDS, Tools, chosen_stage
+from deploy.commands import COMMANDS, Tools, find_stage
 from deploy.errors import DeployError
 from stacks.config import STAGES, Stage
 
@@ -78,12 +78,12 @@ class Terminal:
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_a_missing_stage_is_asked_for_with_a_command_that_works(command: str) -> None:
     with pytest.raises(DeployError, match=rf"make {command} STAGE=dev.*local, dev, prod"):
-        chosen_stage("", command)
+        find_stage("", command)
 
 
 def test_an_unknown_stage_is_refused_with_those_there_are() -> None:
     with pytest.raises(DeployError, match="no stage 'production': there are local, dev, prod"):
-        chosen_stage("production", "deploy")
+        find_stage("production", "deploy")
 
 
 def test_a_deployment_says_where_to_and_what_before_the_cdk_runs() -> None:

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from toolchain.interpreters import use_pinned_node
+from toolchain.node import use_pinned_node
 
 use_pinned_node()  # importing aws_cdk starts Node
 from stacks.config import STAGES  # noqa: E402

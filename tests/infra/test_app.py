@@ -6,7 +6,7 @@ import pytest
 from aws_cdk import App
 
 import app
-from stacks.bundle import BundleError, BundleTarget
+from spillway.cdk.bundle import BundleError, BundleTarget
 from stacks.config import STAGES
 
 

@@ -12,8 +12,8 @@ from types import CodeType
 
 import pytest
 
-from stacks.bundle import BundleError, BundleTarget, build_bundle
-from stacks.pruning import SERVICES, prune
+from spillway.cdk.bundle import BundleError, BundleTarget, build_bundle
+from spillway.cdk.pruning import SERVICES, prune
 
 HERE = BundleTarget.this_machine()
 DISTRIBUTIONS = ("boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3")
@@ -28,6 +28,7 @@ def root(tmp_path: Path) -> Path:
         "spillway/keys.py": "def name():\n    return 'key'\n",
         "spillway/py.typed": "",
         "spillway/deep/er.py": "",
+        "spillway/cdk/tables.py": "import aws_cdk",
         "lambdas/ingest.py": "from spillway import keys\n",
         "lambdas/__pycache__/stale.cpython-311.pyc": "x",
         "spillway/.hidden": "x",
@@ -45,7 +46,9 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_bundle_holds_the_two_packages_and_nothing_else(root: Path) -> None:
+def test_a_bundle_holds_the_two_packages_without_the_constructs_and_nothing_else(
+    root: Path,
+) -> None:
     folder = build_bundle(root, HERE).path
     sources = {
         path.relative_to(folder).as_posix() for path in _files(folder) if path.suffix != ".pyc"
@@ -142,7 +145,7 @@ def test_an_interrupted_build_is_made_again(root: Path, monkeypatch: pytest.Monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("stacks.bundle.prune", interrupted)
+        patched.setattr("spillway.cdk.bundle.prune", interrupted)
         with pytest.raises(KeyboardInterrupt):
             build_bundle(root, HERE)
     assert (build_bundle(root, HERE).path / "lambdas" / "ingest.py").is_file()

@@ -8,8 +8,8 @@ import pytest
 
 from local.table_settings import TemplateThroughput, parse_table_settings
 from spillway import keys
+from spillway.cdk.settings import Capacity, OnDemand, Provisioned, ScaledUnits, Units
 from stacks.config import STAGES
-from stacks.settings import Capacity, OnDemand, Provisioned, ScaledUnits, Units
 from tests.infra.synthesis import Resource, Synthesis, synthesise, tables
 
 SCALED = Provisioned(

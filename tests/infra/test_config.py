@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from stacks.config import ALARMS, EVENTS, FUNCTIONS, GROWTH, STAGES, UnknownStageError, stage_named
-from stacks.settings import ScaledUnits
+from spillway.cdk.settings import ALARMS, EVENTS, FUNCTIONS, GROWTH, ScaledUnits
+from stacks.config import STAGES, UnknownStageError, stage_named
 
 UNITS = ScaledUnits(minimum=5, maximum=50)
 
@@ -37,8 +37,6 @@ def test_only_the_local_stage_has_an_endpoint_of_its_own_and_no_authorizer() -> 
 @pytest.mark.parametrize(
     "setting",
     [
-        {"projection": "INCLUDE"},
-        {"projected": ("payload",)},
         {"functions": replace(FUNCTIONS, timeout_seconds=30)},
         {"functions": replace(FUNCTIONS, timeout_seconds=0)},
     ],

@@ -12,7 +12,7 @@ from aws_cdk import App, Stack, Validations
 from aws_cdk.assertions import Template
 from cdk_nag import AwsSolutionsChecks
 
-import stacks.constructs
+import spillway.cdk
 from spillway import keys
 from stacks.config import STAGES
 from tests.infra.synthesis import ROOT, Synthesis, allowed, functions, tables, written
@@ -126,7 +126,7 @@ def test_a_function_gets_what_the_library_asks_for_and_no_more(run: Run) -> None
 
 
 def test_every_name_of_the_module_is_there_and_described() -> None:
-    for name in stacks.constructs.__all__:
-        assert getattr(stacks.constructs, name) is not None
-    described: list[Any] = [stacks.constructs.ShardedEventTable, stacks.constructs.ShardScaler]
+    for name in spillway.cdk.__all__:
+        assert getattr(spillway.cdk, name) is not None
+    described: list[Any] = [spillway.cdk.ShardedEventTable, spillway.cdk.ShardScaler]
     assert all(len(each.__doc__) > 100 for each in described)

@@ -11,7 +11,7 @@ import pytest
 
 from spillway import keys
 from stacks.config import STAGES
-from stacks.prices import PRICES
+from stacks.costs import PRICES
 from tests.infra.synthesis import ROOT, Synthesis, functions, of_type
 
 _TABLE: Final = frozenset({"TableName"})
@@ -111,7 +111,10 @@ def _all_metrics(synthesis: Synthesis) -> list[tuple[str, str, dict[str, str], A
 
 def test_the_dashboard_carries_the_name_of_its_stage(synthesis: Synthesis) -> None:
     (dashboard,) = of_type(synthesis.service, "AWS::CloudWatch::Dashboard")
-    assert dashboard["Properties"]["DashboardName"] == f"Spillway-{synthesis.stage.name}"
+    # Names are unique in an account over all regions, and a stage may stand in several.
+    assert dashboard["Properties"]["DashboardName"] == {
+        "Fn::Join": ["", [f"Spillway-{synthesis.stage.name}-", {"Ref": "AWS::Region"}]]
+    }
 
 
 def test_no_widget_covers_another_or_leaves_the_page(synthesis: Synthesis) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.cold.calls import ENVIRONMENT
-from stacks.bundle import WITH_DAX, WITHOUT_DAX, BundleTarget, build_bundle
-from stacks.lazy_packages import PACKAGES
+from spillway.cdk.bundle import WITH_DAX, WITHOUT_DAX, BundleTarget, build_bundle
 from tests.infra.synthesis import ROOT
 
 FUNCTIONS = ("ingest", "query", "admin", "scaler")
@@ -18,9 +17,6 @@ FUNCTIONS = ("ingest", "query", "admin", "scaler")
 UNWANTED = {
     "amazondax",
     "antlr4",
-    "asyncio",
-    "aws_lambda_powertools.event_handler.appsync",
-    "aws_lambda_powertools.utilities.data_classes.s3_event",
     "boto3",
     "ddsketch",
     "multiprocessing",
@@ -65,11 +61,6 @@ def test_the_asset_stays_below_eight_megabytes_zipped(bundle: Path) -> None:
         for path in sorted(bundle.rglob("*")):
             archive.write(path, path.relative_to(bundle))
     assert packed.tell() < 8_000_000
-
-
-def test_packages_that_import_too_much_were_made_lazy(bundle: Path) -> None:
-    for package in (*PACKAGES, "spillway"):
-        assert "_HOMES = " in bundle.joinpath(*package.split("."), "__init__.py").read_text()
 
 
 def test_every_module_has_bytecode(bundle: Path) -> None:

@@ -4,8 +4,7 @@ import re
 from typing import Final
 
 from stacks.config import STAGES
-from stacks.costs import fixed_cost_an_hour
-from stacks.prices import HOURS_OF_A_MONTH, PRICES
+from stacks.costs import HOURS_OF_A_MONTH, PRICES, fixed_cost_an_hour
 from tests.infra.synthesis import ROOT, Synthesis, of_type
 
 PAGE: Final = (ROOT / "docs" / "operations.md").read_text()

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from spillway.cdk.settings import Capacity, OnDemand, Units
 from stacks.config import STAGES, Stage
 from stacks.overrides import OVERRIDES, OverrideError, overridden
-from stacks.settings import Capacity, OnDemand, Units
 
 LOCAL = STAGES["local"]
 

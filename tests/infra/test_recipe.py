@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from local.state import ROOT
-from toolchain.interpreters import find_node
+from toolchain.node import find_node
 
 PAGE = (ROOT / "docs" / "constructs.md").read_text()
 README = (ROOT / "README.md").read_text()

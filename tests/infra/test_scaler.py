@@ -66,7 +66,7 @@ def test_no_role_of_any_stage_may_change_a_table(synthesis: Synthesis, function:
         assert "UpdateTable" not in text
         assert "dynamodb:*" not in text
     told = function["Environment"]["Variables"]
-    bounds = [told[f"SPILLWAY_MOST_{kind}_WRITE_UNITS"] for kind in ("WARM", "PROVISIONED")]
+    bounds = [told[f"SPILLWAY_MAX_{kind}_WRITE_UNITS"] for kind in ("WARM", "PROVISIONED")]
     assert bounds == ["0", "0"]
 
 

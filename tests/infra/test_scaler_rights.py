@@ -1,9 +1,9 @@
 """What the scaler may do against what it does: its own code over tables in memory, in every kind of work that it has."""
 
+from spillway.cdk.access import ACCESS, RAISES_CAPACITY
 from spillway.control.monitoring import Signal, SignalKind
 from spillway.keys import INDEX_NAME, LAYOUT_INDEX_NAME
 from spillway.scaling.policy import ThrottleTarget
-from stacks.access import ACCESS, RAISES_CAPACITY
 from tests.control.world import World, alarm
 from tests.support.memory_table import EVENTS, LAYOUTS, USAGE
 

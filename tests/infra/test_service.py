@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spillway import keys
-from stacks.access import ACCESS, READS_CAPACITY
+from spillway.cdk.access import ACCESS, READS_CAPACITY
 from tests.infra.synthesis import (
     Resource,
     Synthesis,
@@ -43,7 +43,6 @@ ENVIRONMENT = {
     "SPILLWAY_INDEX_SHARDS",
     "SPILLWAY_RETENTION_DAYS",
     "SPILLWAY_LATE_LIMIT_SECONDS",
-    "SPILLWAY_PROJECTION",
     "POWERTOOLS_SERVICE_NAME",
     "POWERTOOLS_METRICS_NAMESPACE",
     "POWERTOOLS_LOG_LEVEL",
@@ -127,7 +126,6 @@ def test_functions_are_told_the_settings_of_the_stage(
         "SPILLWAY_INDEX_SHARDS": "1",
         "SPILLWAY_RETENTION_DAYS": "0",
         "SPILLWAY_LATE_LIMIT_SECONDS": "0",
-        "SPILLWAY_PROJECTION": "ALL",
         "POWERTOOLS_SERVICE_NAME": name,
         "POWERTOOLS_METRICS_NAMESPACE": f"Spillway/{synthesis.stage.name}",
         "POWERTOOLS_LOG_LEVEL": "INFO",

@@ -1,14 +1,11 @@
 """The storage stack: what keeps data, what finds it, what it costs when nothing happens."""
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spillway import keys
-from stacks.config import STAGES
-from tests.infra.synthesis import GLOBAL_TABLE, Resource, Synthesis, synthesise, tables
+from tests.infra.synthesis import GLOBAL_TABLE, Resource, Synthesis, tables
 
 TABLES = ("events", "layouts", "usage")
 THROTTLED_KEYS = {"Enabled": True, "Mode": "THROTTLED_KEYS"}
@@ -134,9 +131,3 @@ def test_the_stack_gives_out_the_names_of_its_tables(synthesis: Synthesis) -> No
     outputs = synthesis.storage.find_outputs("*")
     assert {name for name in outputs if not name.startswith("ExportsOutput")} == named
     assert all("Ref" in outputs[name]["Value"] for name in named)
-
-
-def test_an_index_that_includes_attributes_carries_only_those(tmp_path: Path) -> None:
-    stage = replace(STAGES["dev"], projection="INCLUDE", projected=(keys.EXPIRES,))
-    index = _index(tables(synthesise("dev", tmp_path, stage=stage))["events"])
-    assert index["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": [keys.EXPIRES]}

@@ -209,7 +209,7 @@ def test_where_no_date_tells_the_time_writers_close_what_operators_retire(fleet:
 
 
 def test_series_grow_while_their_last_change_lies_in_the_future() -> None:
-    fleet = Fleet(replace(SETTINGS, growth=Growth()))
+    fleet = Fleet(replace(SETTINGS, growth=Growth(partition_wcu=1)))  # one write is enough
     fleet.set_shards(fleet.process(HOUR), 1)
     fleet.cluster.time += STALE
     reason = ThrottlingReason("TableWriteKeyRangeThroughputExceeded", "")

@@ -1,13 +1,14 @@
-"""The functions' code and dependencies as one folder, built without Docker.
+"""The functions' code and dependencies as one folder and CDK asset, built without Docker.
 
     .build/dependencies-<target>-<hash>/   wheels of the requirements, pruned, compiled
     .build/bundle-<target>-<hash>/         those, and the packages `spillway` and `lambdas`
 
-A hash is made of everything its folder is made of, so an unchanged tree builds, and deploys, nothing.
-A folder appears under its name only when it is complete; the oldest ones go.
+A hash covers all inputs of its folder, so an unchanged tree builds nothing and deploys nothing. A
+folder appears under its name only when it is complete. The oldest folders are deleted.
 """
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -17,24 +18,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stacks.lazy_packages import PACKAGES as LAZY_PACKAGES
-from stacks.lazy_packages import defer_imports
-from stacks.pruning import prune
-from toolchain.interpreters import find_python
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
 
-__all__ = ["WITHOUT_DAX", "WITH_DAX", "Bundle", "BundleError", "BundleTarget", "build_bundle"]
+from spillway.cdk.pruning import prune
+from spillway.cdk.settings import FUNCTIONS
 
+__all__ = [
+    "AWS",
+    "PACKAGES",
+    "WITHOUT_DAX",
+    "WITH_DAX",
+    "Bundle",
+    "BundleError",
+    "BundleTarget",
+    "build_bundle",
+    "find_python",
+    "function_code",
+]
+
+
+_ROOT: Final = Path(__file__).parents[2]  # the checkout
 PACKAGES: Final = ("spillway", "lambdas")
+_LEFT_OUT: Final = ("spillway/cdk",)  # of the packages: nothing that is deployed imports aws_cdk
 WITHOUT_DAX: Final = "requirements.txt"
 WITH_DAX: Final = "requirements-dax.txt"  # where functions read through DAX: its client besides
 _BUILD_FOLDER: Final = ".build"
-_KEPT: Final = 4  # builds of one kind and target: another synthesis may still read an older one
+_KEPT_BUILDS: Final = 4  # of one kind and target: another synthesis may still read an older one
 _BUILT_FROM_SOURCE: Final = "amazon-dax-client"  # published without wheels; pure Python
-_OWN_SOURCES: Final = ("bundle.py", "lazy_packages.py", "pruning.py")
+_OWN_SOURCES: Final = ("bundle.py", "pruning.py")
+
+
+_VERSION_SECONDS: Final = 10.0  # for an interpreter to print its version
 
 
 class BundleError(RuntimeError):
-    """A step of the bundling failed; the message holds what the tool said."""
+    """A step of bundling failed; the message holds the output of the tool."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,8 +81,11 @@ class BundleTarget:
         return cls(python=f"{version.major}.{version.minor}", platform=None)
 
 
+AWS: Final = BundleTarget.aws(python=FUNCTIONS.python, architecture=FUNCTIONS.architecture)
+
+
 class Bundle(NamedTuple):
-    """A finished bundle. `notes` says what its user may want to know."""
+    """A finished bundle, with notes for whoever synthesises."""
 
     path: Path
     digest: str
@@ -71,10 +93,13 @@ class Bundle(NamedTuple):
 
 
 def build_bundle(root: Path, target: BundleTarget, *, requirements: str = WITHOUT_DAX) -> Bundle:
-    """Build the bundle of the tree at `root`, or find it built; BundleError where a step fails.
+    """Return the bundle of the tree at `root`; build it where it is missing.
 
-    Writes below `root/.build` only. The first build fetches wheels; later ones need no network until
-    the requirements change.
+    Writes below `root/.build` only. The first build fetches wheels. Later ones need no network
+    until the requirements change.
+
+    Raises:
+        BundleError: A step failed.
     """
     interpreter = find_python(target.python)
     sources = list(_sources(root))  # read once: a file may change while we work
@@ -86,13 +111,10 @@ def build_bundle(root: Path, target: BundleTarget, *, requirements: str = WITHOU
     def make_dependencies(folder: Path) -> None:
         _install(root / requirements, target, folder)
         prune(folder)
-        for package in LAZY_PACKAGES:
-            if folder.joinpath(*package.split(".")).is_dir():
-                defer_imports(folder, package)
         _compile(interpreter, folder)
 
     def make_bundle(folder: Path) -> None:
-        installed = _made(
+        installed = _build_once(
             build, f"dependencies-{target.name}-", dependencies_digest, make_dependencies
         )
         shutil.copytree(installed, folder, dirs_exist_ok=True)
@@ -100,11 +122,30 @@ def build_bundle(root: Path, target: BundleTarget, *, requirements: str = WITHOU
             destination = folder / name
             destination.parent.mkdir(parents=True, exist_ok=True)
             destination.write_bytes(content)
-        defer_imports(folder, "spillway")
         _compile(interpreter, *(folder / package for package in PACKAGES))
 
-    path = _made(build, f"bundle-{target.name}-", digest, make_bundle)
+    path = _build_once(build, f"bundle-{target.name}-", digest, make_bundle)
     return Bundle(path, digest, _notes(target, interpreter))
+
+
+def function_code(
+    scope: Construct, *, target: BundleTarget = AWS, with_dax: bool = False
+) -> lambda_.Code:
+    """Return one bundle for all functions; build it where it is missing.
+
+    Notes on the bundle go to stderr. The CDK CLI asks for no bundles where it needs none, as for
+    `cdk list` and `cdk destroy`: then the code is a folder that stands for it.
+
+    Raises:
+        BundleError: A step of bundling failed.
+    """
+    if scope.node.try_get_context("aws:cdk:bundling-stacks") == []:
+        return lambda_.Code.from_asset(str(_ROOT / "lambdas"))
+    requirements = WITH_DAX if with_dax else WITHOUT_DAX
+    bundle = build_bundle(_ROOT, target, requirements=requirements)
+    for note in bundle.notes:
+        sys.stderr.write(f"note: {note}\n")
+    return lambda_.Code.from_asset(str(bundle.path), asset_hash=bundle.digest)
 
 
 def _notes(target: BundleTarget, interpreter: Path | None) -> tuple[str, ...]:
@@ -135,6 +176,8 @@ def _sources(root: Path) -> Iterator[tuple[str, bytes]]:
 def _is_shipped(path: Path) -> bool:
     if path.suffix == ".pyc" or path.name.endswith("~"):
         return False
+    if path.as_posix().startswith(tuple(f"{folder}/" for folder in _LEFT_OUT)):
+        return False
     return not any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
@@ -146,8 +189,8 @@ def _digest(inputs: Iterable[tuple[str, bytes]]) -> str:
     return digest.hexdigest()
 
 
-def _made(build: Path, prefix: str, digest: str, make: Callable[[Path], None]) -> Path:
-    """Return the folder of that digest, made first where it is missing; never half made."""
+def _build_once(build: Path, prefix: str, digest: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder of that digest. A missing one is built under another name, then renamed."""
     finished = build / f"{prefix}{digest[:16]}"
     if finished.is_dir():
         return finished
@@ -168,7 +211,7 @@ def _made(build: Path, prefix: str, digest: str, make: Callable[[Path], None]) -
 
 def _drop_oldest(folders: Iterable[Path]) -> None:
     by_age = sorted(folders, key=lambda folder: folder.stat().st_mtime, reverse=True)
-    for folder in by_age[_KEPT:]:
+    for folder in by_age[_KEPT_BUILDS:]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -205,3 +248,33 @@ def _run(command: list[str], failure: str, *, folder: Path | None = None) -> Non
     )
     if done.returncode != 0:
         raise BundleError(f"{failure}:\n{(done.stderr or done.stdout).strip()}")
+
+
+def find_python(version: str) -> Path | None:
+    """Return a Python of a minor version ("3.13"), or None where this machine has none.
+
+    Bytecode is of use only to the minor version that compiled it.
+    """
+    candidates = _python_candidates(version)
+    return next((python for python in candidates if _has_version(python, version)), None)
+
+
+def _python_candidates(version: str) -> Iterator[Path]:
+    yield Path(sys.executable)
+    on_path = shutil.which(f"python{version}")
+    if on_path is not None:
+        yield Path(on_path)
+    # pyenv's shims fail for versions that are installed but not selected.
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    yield from sorted(pyenv.glob(f"versions/{version}.*/bin/python"))
+
+
+def _has_version(python: Path, version: str) -> bool:
+    command = [str(python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    try:
+        done = subprocess.run(  # noqa: S603  # a list, no shell
+            command, capture_output=True, text=True, check=False, timeout=_VERSION_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0 and done.stdout.strip() == version

@@ -1,4 +1,4 @@
-"""Alarms that see heat, and the function that grows layouts by them, as a construct."""
+"""The scaler as a construct: alarms that see heat, and the function that grows layouts by them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,29 +12,42 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk.aws_sns_subscriptions import LambdaSubscription
 from constructs import Construct
 
-from stacks.access import ACCESS, INSIGHT_RULES, RAISES_CAPACITY
-from stacks.alarms import Audience, add_alarms
-from stacks.config import ALARMS, FUNCTIONS, GROWTH, SCALER
-from stacks.environment import function_environment, growth_environment, scaler_environment
-from stacks.functions import ServiceFunction
-from stacks.service_alarms import failed_event_alarms, function_alarms
-from stacks.settings import AlarmSettings, FunctionSettings, GrowthSettings, ScalerSettings
-from stacks.sharded_event_table import ShardedEventTable
-from stacks.throttle_alarms import throttle_alarms
-from stacks.topics import AlarmTopics
+from spillway.cdk.access import ACCESS, INSIGHT_RULES, RAISES_CAPACITY
+from spillway.cdk.alarms import (
+    AlarmTopics,
+    Audience,
+    add_alarms,
+    failed_event_alarms,
+    function_alarms,
+    throttle_alarms,
+)
+from spillway.cdk.environment import function_environment, growth_environment, scaler_environment
+from spillway.cdk.functions import ServiceFunction
+from spillway.cdk.settings import (
+    ALARMS,
+    FUNCTIONS,
+    GROWTH,
+    SCALER,
+    AlarmSettings,
+    FunctionSettings,
+    GrowthSettings,
+    ScalerSettings,
+)
+from spillway.cdk.tables import ShardedEventTable
 
 __all__ = ["ShardScaler"]
 
 
 class ShardScaler(Construct):
-    """Grows layouts that throttle, shrinks idle ones, and tells people what it cannot mend.
+    """Grow layouts that throttle, shrink idle ones, and notify people of what it can't relieve.
 
-    Alarms → SNS → function for what begins, a schedule for what goes on. It stands outside any network.
+    Alarms call the function by SNS when throttling begins, a schedule while it lasts. The function
+    stands outside any network.
 
     Attributes:
         function: the scaler.
-        topics: who is told, by `Audience`; further alarms may publish to them.
-        failed: the queue of events that failed for good.
+        topics: one for each `Audience`; further alarms may publish to them.
+        failed: the queue of events whose retries all failed.
         alarms: the alarms on tables and on the scaler itself.
     """
 
@@ -84,7 +97,7 @@ class ShardScaler(Construct):
         )
 
     def _trigger(self, settings: ScalerSettings) -> None:
-        """Let alarms and the schedule call the function; what fails for good waits in the queue."""
+        """Let alarms and the schedule call the function; events that keep failing are queued."""
         age = Duration.seconds(settings.event_age_seconds)
         self.function.configure_async_invoke(
             on_failure=destinations.SqsDestination(self.failed),
@@ -110,7 +123,7 @@ class ShardScaler(Construct):
 
 
 def _prefix(construct: Construct) -> str:
-    """Return what the names of the alarms begin with: unique in the account, and known at synthesis."""
+    """Return a prefix of alarm names: unique in the region, and known at synthesis."""
     stack = Stack.of(construct)
     path = construct.node.path.removeprefix(f"{stack.node.path}/")
     return f"{stack.stack_name}-{path.replace('/', '-')}-"
@@ -127,7 +140,7 @@ def _failed_events(scope: Construct, settings: ScalerSettings) -> sqs.Queue:
     Validations.of(queue).acknowledge(
         Acknowledgment(
             id="AwsSolutions::AwsSolutions-SQS3",
-            reason="It is where events end that failed for good; an alarm says so",
+            reason="It is itself the dead-letter queue; an alarm watches it",
         )
     )
     return queue
@@ -148,7 +161,7 @@ def _allow(function: ServiceFunction, tables: ShardedEventTable, growth: GrowthS
                     "DynamoDB ends its rules' names in the time it made them",
                 ),
                 (f"{cloudwatch}:alarm:*", "Alarms by a prefix are a list: IAM asks for alarm:*"),
-                ("*", "cloudwatch:GetMetricData knows no resources"),
+                ("*", "cloudwatch:GetMetricData has no resources"),
             )
         )
     )

@@ -1,8 +1,18 @@
-"""What other CDK apps import: the tables, the scaler, its code, and their settings. `docs/constructs.md` shows how."""
+"""Constructs for AWS CDK apps: the tables, the scaler, the functions' code, and their settings.
 
-from stacks.code import function_code
-from stacks.config import ALARMS, EVENTS, FUNCTIONS, GROWTH, ON_DEMAND, SCALER
-from stacks.settings import (
+`docs/constructs.md` shows how to use them. Only this package of the library imports `aws_cdk`.
+"""
+
+from spillway.cdk.alarms import Audience
+from spillway.cdk.bundle import function_code
+from spillway.cdk.scaler import ShardScaler
+from spillway.cdk.settings import (
+    ALARMS,
+    EVENTS,
+    FUNCTIONS,
+    GROWTH,
+    ON_DEMAND,
+    SCALER,
     AlarmRule,
     AlarmSettings,
     Capacity,
@@ -15,8 +25,7 @@ from stacks.settings import (
     ScalerSettings,
     Units,
 )
-from stacks.shard_scaler import ShardScaler
-from stacks.sharded_event_table import ShardedEventTable
+from spillway.cdk.tables import ShardedEventTable
 
 __all__ = [
     "ALARMS",
@@ -27,6 +36,7 @@ __all__ = [
     "SCALER",
     "AlarmRule",
     "AlarmSettings",
+    "Audience",
     "Capacity",
     "EventSettings",
     "FunctionSettings",

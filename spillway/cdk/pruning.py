@@ -1,7 +1,7 @@
-"""What a bundle can do without: data of services that no function talks to, documentation, tests, scripts.
+"""Remove what a bundle can do without: data of unused services, documentation, tests, scripts.
 
-botocore brings 400 services' models; a client needs its own and a few shared files, which it reads at every cold
-start: they lose what only people read.
+botocore brings the models of 400 services. A client reads its own and a few shared files at every
+cold start, so these lose their documentation.
 """
 
 import gzip
@@ -17,7 +17,7 @@ SERVICES: Final = frozenset({"cloudwatch", "dynamodb", "sts"})  # that functions
 
 _ENDPOINTS: Final = SERVICES | {"monitoring"}  # CloudWatch's prefix
 
-_USELESS: Final = (
+_UNUSED: Final = (
     "bin",  # scripts with this machine's paths
     "boto3/examples",
     "aws_lambda_powertools/event_handler/openapi/swagger_ui/*.js",
@@ -47,7 +47,7 @@ def prune(folder: Path) -> None:
 
 
 def _slim_model(packed: Path) -> None:
-    """Leave a service's model without documentation, and unpacked: a bundle is packed as a whole."""
+    """Strip a service's model of documentation, and unpack it: bundles are zipped as a whole."""
     model = _undocumented(json.loads(gzip.decompress(packed.read_bytes())))
     packed.with_suffix("").write_text(json.dumps(model, separators=(",", ":")))
     packed.unlink()
@@ -84,5 +84,5 @@ def _other_services(folder: Path) -> Iterator[Path]:
 
 
 def _matches(folder: Path) -> Iterator[Path]:
-    for pattern in _USELESS:
+    for pattern in _UNUSED:
         yield from folder.glob(pattern)

@@ -1,19 +1,29 @@
 """A Lambda function of Spillway with its role and its logs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from aws_cdk import Acknowledgment, Duration, Validations
+from aws_cdk import Acknowledgment, Aws, Duration, Validations
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from stacks.network import ISOLATED, PrivateNetwork, interface_rights
-from stacks.settings import FunctionSettings
+from spillway.cdk.settings import FunctionSettings
 
-__all__ = ["ServiceFunction"]
+__all__ = ["FunctionNetwork", "ServiceFunction"]
 
 _ARCHITECTURES = {"arm64": lambda_.Architecture.ARM_64, "x86_64": lambda_.Architecture.X86_64}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FunctionNetwork:
+    """Where in a VPC a function stands."""
+
+    vpc: ec2.IVpc
+    subnets: ec2.SubnetSelection
+    security_group: ec2.ISecurityGroup
 
 
 class ServiceFunction(Construct):
@@ -32,11 +42,11 @@ class ServiceFunction(Construct):
         code: lambda_.Code,
         environment: Mapping[str, str],
         concurrency: int | None = None,
-        network: PrivateNetwork | None = None,
+        network: FunctionNetwork | None = None,
     ) -> None:
-        """Build the function, in a network if any.
+        """Build the function, in `network` if one is given.
 
-        `concurrency` is reserved for it, and as many run at once at most.
+        `concurrency` is both reserved for the function and its maximum.
         """
         super().__init__(scope, name)
         log_group = logs.LogGroup(
@@ -58,8 +68,8 @@ class ServiceFunction(Construct):
             log_group=log_group,
             environment={**environment, "POWERTOOLS_SERVICE_NAME": name},
             vpc=None if network is None else network.vpc,
-            vpc_subnets=None if network is None else ISOLATED,
-            security_groups=None if network is None else [network.function_group],
+            vpc_subnets=None if network is None else network.subnets,
+            security_groups=None if network is None else [network.security_group],
         )
         if network is not None:
             self._allow_interfaces()
@@ -71,15 +81,17 @@ class ServiceFunction(Construct):
         )
 
     def _allow_interfaces(self) -> None:
-        """Let Lambda keep the function's network interfaces; the function itself cannot reach EC2."""
-        policy = iam.Policy(self, "Interfaces", roles=[self.role], statements=[*interface_rights()])
-        self.function.node.add_dependency(policy)  # Lambda asks for them when it creates it
+        """Let Lambda manage the function's network interfaces. The function can't reach EC2."""
+        policy = iam.Policy(
+            self, "Interfaces", roles=[self.role], statements=[*_interface_rights()]
+        )
+        self.function.node.add_dependency(policy)  # Lambda uses them when it creates the function
         interfaces = "arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:*/*"
         Validations.of(policy).acknowledge(
             *(
                 Acknowledgment(
                     id=f"AwsSolutions::AwsSolutions-IAM5[Resource::{resource}]",
-                    reason="Nobody knows the ids of interfaces before Lambda makes them",
+                    reason="The ids of interfaces are unknown before Lambda creates them",
                 )
                 for resource in ("*", interfaces)
             )
@@ -89,3 +101,19 @@ class ServiceFunction(Construct):
         """Add these rights to the function's role."""
         for statement in statements:
             self.role.add_to_policy(statement)
+
+
+def _interface_rights() -> Iterator[iam.PolicyStatement]:
+    """Yield the rights that Lambda's guide lists for network interfaces, but those on all logs."""
+    yield iam.PolicyStatement(
+        actions=["ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"], resources=["*"]
+    )
+    yield iam.PolicyStatement(
+        actions=[
+            "ec2:AssignPrivateIpAddresses",
+            "ec2:CreateNetworkInterface",
+            "ec2:DeleteNetworkInterface",
+            "ec2:UnassignPrivateIpAddresses",
+        ],
+        resources=[f"arn:{Aws.PARTITION}:ec2:{Aws.REGION}:{Aws.ACCOUNT_ID}:*/*"],
+    )

@@ -1,8 +1,8 @@
-"""What the functions are told: names of tables, how events are sharded, how layouts grow."""
+"""Environment variables of the functions; `lambdas/environment.py` reads them."""
 
 from aws_cdk import aws_dynamodb as dynamodb
 
-from stacks.settings import EventSettings, FunctionSettings, GrowthSettings, Projection
+from spillway.cdk.settings import EventSettings, FunctionSettings, GrowthSettings
 
 __all__ = [
     "function_environment",
@@ -19,9 +19,8 @@ def table_environment(
     layouts: dynamodb.ITableV2,
     usage: dynamodb.ITableV2,
     settings: EventSettings,
-    projection: Projection,
 ) -> dict[str, str]:
-    """Return what every function on these tables is told; times in seconds and days, 0 meaning none."""
+    """Return the variables of every function on these tables; 0 seconds or days mean none."""
     return {
         "SPILLWAY_TABLE": events.table_name,
         "SPILLWAY_LAYOUTS": layouts.table_name,
@@ -32,12 +31,11 @@ def table_environment(
         "SPILLWAY_INDEX_SHARDS": str(settings.index_shards),
         "SPILLWAY_RETENTION_DAYS": str(settings.retention_days),
         "SPILLWAY_LATE_LIMIT_SECONDS": str(settings.late_limit_seconds),
-        "SPILLWAY_PROJECTION": projection,
     }
 
 
 def function_environment(settings: FunctionSettings) -> dict[str, str]:
-    """Return what every function is told about its logs, its metrics and its endpoint."""
+    """Return the variables on logs, metrics and the endpoint, the same for every function."""
     environment = {
         "POWERTOOLS_METRICS_NAMESPACE": settings.metrics_namespace,
         "POWERTOOLS_LOG_LEVEL": settings.log_level,
@@ -49,7 +47,7 @@ def function_environment(settings: FunctionSettings) -> dict[str, str]:
 
 
 def growth_environment(growth: GrowthSettings) -> dict[str, str]:
-    """Return what those who grow layouts are told: the ingest function and the scaler."""
+    """Return the variables of both functions that grow layouts: ingest and the scaler."""
     environment = {
         "SPILLWAY_MAX_SHARDS": str(growth.max_shards),
         "SPILLWAY_COOLDOWN_SECONDS": str(growth.cooldown_seconds),
@@ -60,12 +58,12 @@ def growth_environment(growth: GrowthSettings) -> dict[str, str]:
 
 
 def writer_environment(growth: GrowthSettings) -> dict[str, str]:
-    """Return what the ingest function is told of growth: also whether it grows layouts itself."""
+    """Return the variables on growth of the ingest function, which may grow layouts itself."""
     return {**growth_environment(growth), "SPILLWAY_GROW": _boolean(growth.writers)}
 
 
 def scaler_environment(growth: GrowthSettings, *, alarm_prefix: str) -> dict[str, str]:
-    """Return what the scaler alone is told; its alarms' names begin with the prefix."""
+    """Return the variables of the scaler alone; names of its alarms begin with the prefix."""
     return {
         "SPILLWAY_ALARM_PREFIX": alarm_prefix,
         "SPILLWAY_DRY_RUN": _boolean(growth.dry_run),

@@ -1,6 +1,6 @@
-"""What each function may do with the tables: the one place that lists IAM actions on data.
+"""IAM actions of each function on the tables: exactly the calls that it makes.
 
-Exactly the calls that the function makes, no more. A function's actions change with its calls.
+No other module lists actions on data. A function's actions change with its calls.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ class Access:
     usage: tuple[str, ...] = ()
     insight_rules: tuple[str, ...] = ()  # of the events' table, by their prefix
     alarms: tuple[str, ...] = ()  # of this account and region: they are listed
-    anything: tuple[str, ...] = ()  # actions that know no resources
+    anything: tuple[str, ...] = ()  # actions without resources
 
 
 ACCESS: Final[Mapping[str, Access]] = {
@@ -73,22 +73,22 @@ Where an endpoint throttles without a reason, these figures tell used-up capacit
 """
 
 RAISES_CAPACITY: Final = Access(events=("dynamodb:UpdateTable",))
-"""What the scaler may do besides, where a stage's bounds let it raise capacity.
+"""Further actions of the scaler where the settings let it raise capacity.
 
 UpdateTable has no condition keys: it also changes deletion protection, indexes and billing mode.
 """
 
-# What DAX asks of DynamoDB for those who read through it; keys of a table by DescribeTable.
+# What DAX calls on behalf of its readers. It learns the keys of a table by DescribeTable.
 DAX_ACCESS: Final = Access(
     events=("dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:Query"),
     events_index=("dynamodb:Query",),
     layouts=("dynamodb:DescribeTable", "dynamodb:GetItem"),
 )
-DAX_READS: Final = ("dax:GetItem", "dax:Query")  # what a function asks of the cluster
+DAX_READS: Final = ("dax:GetItem", "dax:Query")  # of a function that reads through the cluster
 
 
 INSIGHT_RULES: Final = "DynamoDBContributorInsights-PKT"
-"""How the rules of partition keys that throttle begin; a table's name follows, and when the rule was made."""
+"""Prefix of rules that count throttled partition keys; the table's name and a time follow."""
 
 
 def statements(
@@ -100,8 +100,8 @@ def statements(
 ) -> Iterator[iam.PolicyStatement]:
     """Yield one statement for each resource that the function may use.
 
-    No wildcards but those that IAM leaves no way around: rules of Contributor Insights end in the time they were made at,
-    alarms are listed, metrics know no resources.
+    Wildcards stand only where IAM needs them: the names of Contributor Insights' rules end in the
+    time of their creation, alarms are listed, and metrics have no resources.
     """
     allowed = (
         (access.events, events.table_arn),
