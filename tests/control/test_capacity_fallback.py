@@ -8,8 +8,8 @@ import pytest
 
 from lambdas import environment
 from spillway import Event, Runtime, ThrottledError
+from spillway.cdk.access import READS_CAPACITY
 from spillway.scaling.updates import ScalingEvent, ScalingKind
-from stacks.access import READS_CAPACITY
 from tests.api.conftest import ENVIRONMENT
 from tests.support.memory_table import MemoryTable, memory_table
 
