@@ -12,8 +12,9 @@ import orjson
 import pytest
 
 from dynamoheat.__main__ import main
+from dynamoheat.serve import LOOPBACK
 from dynamoheat.serve.options import HeatOptions, OptionError, add_arguments
-from local.children import LOOPBACK, free_port
+from local.children import free_port
 from local.engine import EngineProcess
 from local.state import ROOT
 from tests.dynamoheat_endpoint.serving import Endpoint, make_table, puts, refusal_of

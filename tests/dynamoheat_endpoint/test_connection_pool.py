@@ -2,9 +2,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from dynamoheat.serve import LOOPBACK
 from dynamoheat.serve.engine import EngineConnectionPool
 from dynamoheat.serve.wire import EndpointCall, Reply
-from local.children import LOOPBACK, free_port
+from local.children import free_port
 
 CALL = EndpointCall("GetItem", b'{"TableName": "T"}', {"X-Amz-Target": "DynamoDB_20120810.GetItem"})
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\ncontent-length: 2\r\n\r\nok"
