@@ -26,7 +26,7 @@ _SPREAD = {"model"}  # folders whose tests share nothing
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep a folder's tests on one worker, where they share what takes long to start."""
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
+        folder = item.path.parent.relative_to(TESTS).as_posix()
         if folder not in _SPREAD and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(folder))
 

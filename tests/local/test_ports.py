@@ -15,5 +15,5 @@ def test_a_taken_port_is_refused_with_advice() -> None:
 
 
 def test_a_number_that_is_no_port_is_refused() -> None:
-    with pytest.raises(LocalCloudError, match="Port 65536 .*0-65535"):
+    with pytest.raises(LocalCloudError, match=r"Port 65536 .*0-65535"):
         bind_port(65_536)

@@ -14,7 +14,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from spillway import EventStore, OutcomeUnknownError, Runtime, Settings, ThrottledError
 from spillway.dynamodb.port import Item, ThrottlingReason
-from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
+from tests.support.atomic_table import EVENTS, LAYOUTS, AtomicTables
 from tests.support.fakes import dated, one_by_one
 
 __all__ = ["NOON", "Cluster", "Faults", "Process"]

@@ -19,7 +19,6 @@ from spillway.scaling.policy import writes_enough
 from spillway.scaling.updates import ScalingKind
 from spillway.scaling.usage import UsageSample
 from spillway.settings import Growth
-from tests.model.atomic_table import LAYOUTS
 from tests.scaling.world import (
     INDEX_KEY_RANGE,
     SERIES,
@@ -29,6 +28,7 @@ from tests.scaling.world import (
     pressure_on,
     throttled,
 )
+from tests.support.atomic_table import LAYOUTS
 from tests.support.fakes import NOON
 
 FEW: Final = 6  # units that throttle at a time

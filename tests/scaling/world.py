@@ -18,7 +18,7 @@ from spillway.scaling.autoscaler import WriterAutoscaler
 from spillway.scaling.evidence import ThrottledWrite, ThrottleSummary
 from spillway.scaling.updates import ScalingEvent, ScalingKind
 from spillway.scaling.usage import UsageRecorder
-from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
+from tests.support.atomic_table import EVENTS, LAYOUTS, AtomicTables
 from tests.support.fakes import FakeClock, dated, fake_runtime
 
 __all__ = [

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.engine import EngineProcess
-from tests.dynamoheat_endpoint.serving import Endpoint, endpoint, make_table, refusal_of
+from tests.dynamoheat.serve.serving import Endpoint, endpoint, make_table, refusal_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

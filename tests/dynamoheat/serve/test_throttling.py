@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from local.engine import EngineProcess
-from tests.dynamoheat_endpoint.serving import Endpoint, endpoint, make_table, put, puts, refusal_of
+from tests.dynamoheat.serve.serving import Endpoint, endpoint, make_table, put, puts, refusal_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

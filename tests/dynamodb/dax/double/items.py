@@ -9,7 +9,7 @@ from amazondax import AttributeValueDecoder, AttributeValueEncoder
 from amazondax.CborEncoder import CborEncoder
 
 from spillway.dynamodb.port import Item
-from tests.dax.double.codec import decode_bytes, encoded
+from tests.dynamodb.dax.double.codec import decode_bytes, encoded
 
 # The client offers no public way to read one side of its protocol.
 # ruff: noqa: SLF001

@@ -8,7 +8,7 @@ import pytest
 from local.engine import EngineProcess
 from spillway.dynamodb.boto import call_through
 from spillway.dynamodb.port import Call
-from tests.dax.world import World, make_tables, world_on
+from tests.dynamodb.dax.world import World, make_tables, world_on
 from tests.support.fakes import undated
 
 

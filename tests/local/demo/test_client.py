@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from local.demo.client import ApiAnswer, ApiError, Client, ClientEvent, ClientRefusal
-from tests.demo.answers import Played, accept, client_of, event, reject
+from tests.local.demo.answers import Played, accept, client_of, event, reject
 
 A, B, C = event("a", 0), event("b", 1), event("c", 2)
 

@@ -8,7 +8,7 @@ from lambdas.environment import open_store, read_environment
 from local.engine import EngineProcess
 from spillway import Event, EventStore
 from tests.api.conftest import ENVIRONMENT
-from tests.dax.world import EVENTS, LAYOUTS, World
+from tests.dynamodb.dax.world import EVENTS, LAYOUTS, World
 from tests.support.stores import DAY, HOUR
 
 pytestmark = pytest.mark.engine

@@ -9,10 +9,10 @@ from amazondax.AttributeValueDecoder import _decode_attribute_value
 from amazondax.Constants import DaxDataRequestParam, DaxMethodIds, DaxResponseParam, Role
 
 from spillway.dynamodb.port import Call, RefusedError, StorageError
-from tests.dax.double.caches import AnswerCache
-from tests.dax.double.codec import Decoder, encoded, skip
-from tests.dax.double.conditions import KeyCondition
-from tests.dax.double.items import Items
+from tests.dynamodb.dax.double.caches import AnswerCache
+from tests.dynamodb.dax.double.codec import Decoder, encoded, skip
+from tests.dynamodb.dax.double.conditions import KeyCondition
+from tests.dynamodb.dax.double.items import Items
 
 __all__ = ["Node"]
 

@@ -9,7 +9,7 @@ from local.demo.client import ApiAnswer, ClientEvent
 from local.demo.flights import FLIGHTS_FILE, read_flights
 from local.demo.load import load_batches
 from local.demo.verify import MismatchError, compare, verify
-from tests.demo.answers import Played, accept, client_of, event, reject
+from tests.local.demo.answers import Played, accept, client_of, event, reject
 
 EXPECTED = [event(f"{number:02}", number) for number in range(6)]
 

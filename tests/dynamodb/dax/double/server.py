@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from spillway.dynamodb.port import Call
-from tests.dax.double.codec import Decoder, NoMoreData, decode_socket, skip
-from tests.dax.double.node import Node
+from tests.dynamodb.dax.double.codec import Decoder, NoMoreData, decode_socket, skip
+from tests.dynamodb.dax.double.node import Node
 
 # The client offers no public way to read one side of its protocol.
 # ruff: noqa: SLF001

@@ -6,7 +6,7 @@ import pytest
 from spillway import Event, EventStore, Settings
 from spillway.layouts.source import LayoutSource
 from spillway.timestamps import format_time
-from tests.dax.world import LAYOUTS, World
+from tests.dynamodb.dax.world import LAYOUTS, World
 from tests.support.fakes import fake_runtime
 from tests.support.stores import DAY, HOUR, event_at, read_all
 

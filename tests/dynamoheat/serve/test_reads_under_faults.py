@@ -8,7 +8,7 @@ import pytest
 
 from local.engine import EngineProcess
 from spillway import Event, EventStore, Settings, StorageError
-from tests.dynamoheat_endpoint.serving import Endpoint, endpoint
+from tests.dynamoheat.serve.serving import Endpoint, endpoint
 from tests.support.engine_tables import create_tables
 from tests.support.fakes import NOON
 from tests.support.stores import DAY, event_at

@@ -8,7 +8,7 @@ import pytest
 
 from local.engine import EngineProcess
 from spillway import Event, EventStore, Settings
-from tests.dynamoheat_endpoint.serving import endpoint
+from tests.dynamoheat.serve.serving import endpoint
 from tests.support.clients import client_with
 from tests.support.engine_tables import create_tables
 from tests.support.fakes import NOON

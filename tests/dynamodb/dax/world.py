@@ -11,7 +11,7 @@ import botocore.session
 
 from spillway import DaxCall, Event, EventStore, Runtime, Settings, keys
 from spillway.dynamodb.port import Call
-from tests.dax.double.server import DaxDouble, dax_double
+from tests.dynamodb.dax.double.server import DaxDouble, dax_double
 from tests.support.fakes import FakeClock, fake_runtime
 from tests.support.stores import DAY, event_at
 

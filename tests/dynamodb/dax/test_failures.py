@@ -8,7 +8,7 @@ import pytest
 
 from spillway import DaxCall, Event, EventStore, Runtime, ThrottledError
 from spillway.dynamodb import dax as adapter
-from tests.dax.world import World, dax_session
+from tests.dynamodb.dax.world import World, dax_session
 from tests.support.faults import throttled_call
 from tests.support.stores import DAY, HOUR, read_all
 

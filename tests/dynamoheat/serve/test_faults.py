@@ -10,7 +10,7 @@ from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from dynamoheat.serve.faults import Faults, parse_fault
 from dynamoheat.serve.wire import EndpointCall, Reply, refusal
 from local.engine import EngineProcess
-from tests.dynamoheat_endpoint.serving import Endpoint, endpoint, make_table, put, refusal_of
+from tests.dynamoheat.serve.serving import Endpoint, endpoint, make_table, put, refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

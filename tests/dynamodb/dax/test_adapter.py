@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spillway import DaxCall, OutcomeUnknownError, RefusedError, UnreachableError, keys
 from spillway.dynamodb.port import Call, Item
-from tests.dax.world import EVENTS, LAYOUTS, World, dax_session, world_on
+from tests.dynamodb.dax.world import EVENTS, LAYOUTS, World, dax_session, world_on
 from tests.support.strategies import event_ids, series_names, sharding_keys, stored_times
 
 pytestmark = pytest.mark.engine

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from tests.dynamoheat_endpoint.serving import Endpoint, make_table, put, refusal_of
+from tests.dynamoheat.serve.serving import Endpoint, make_table, put, refusal_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local.engine import EngineProcess
-from tests.dynamoheat_endpoint.serving import Endpoint, endpoint
+from tests.dynamoheat.serve.serving import Endpoint, endpoint
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

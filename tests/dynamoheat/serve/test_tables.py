@@ -8,7 +8,7 @@ import pytest
 from dynamoheat import Heat
 from dynamoheat.serve.tables import ModelTables, apply_update, drop_unsupported, with_billing_mode
 from dynamoheat.serve.wire import EndpointCall
-from tests.dynamoheat_endpoint.serving import Clock, Endpoint, make_table, puts, refusal_of
+from tests.dynamoheat.serve.serving import Clock, Endpoint, make_table, puts, refusal_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from local.engine import running_engine
-from tests.dynamoheat_endpoint.serving import (
+from tests.dynamoheat.serve.serving import (
     AUTHORIZED,
     Endpoint,
     endpoint,

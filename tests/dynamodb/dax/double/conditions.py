@@ -5,7 +5,7 @@ from typing import Any, Final
 from amazondax.AttributeValueDecoder import _decode_attribute_value
 from amazondax.CborSExprGenerator import Func
 
-from tests.dax.double.codec import Decoder, decode_bytes
+from tests.dynamodb.dax.double.codec import Decoder, decode_bytes
 
 # The client offers no public way to read one side of its protocol.
 # ruff: noqa: SLF001

@@ -12,7 +12,7 @@ from dynamoheat.__main__ import main
 from dynamoheat.serve.faults import parse_fault
 from local.engine import EngineProcess
 from local.state import ROOT
-from tests.dynamoheat_endpoint.serving import endpoint
+from tests.dynamoheat.serve.serving import endpoint
 
 PAGE = (ROOT / "docs" / "dynamoheat.md").read_text()
 

@@ -17,7 +17,7 @@ from dynamoheat.serve.options import HeatOptions, OptionError, add_arguments
 from local.children import free_port
 from local.engine import EngineProcess
 from local.state import ROOT
-from tests.dynamoheat_endpoint.serving import Endpoint, make_table, puts, refusal_of
+from tests.dynamoheat.serve.serving import Endpoint, make_table, puts, refusal_of
 
 Failure = Callable[..., tuple[int, str]]
 

@@ -14,7 +14,7 @@ from botocore.config import Config
 from dynamoheat.serve.options import HeatOptions
 from local.cloud import Cloud, running
 from local.state import ROOT
-from tests.dynamoheat_endpoint.serving import Endpoint, make_table, puts, refusal_of
+from tests.dynamoheat.serve.serving import Endpoint, make_table, puts, refusal_of
 
 if TYPE_CHECKING:
     from types_boto3_cloudformation import CloudFormationClient
