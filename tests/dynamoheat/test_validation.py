@@ -27,6 +27,8 @@ from dynamoheat.studies.validation.outcomes import CaseOutcome
 from dynamoheat.studies.validation.throughput_limits import address_queries
 from local.state import ROOT
 
+pytestmark = pytest.mark.slow
+
 DEFAULTS = ModelParameters()
 PAGE = (ROOT / "docs" / "dynamoheat.md").read_text()
 
@@ -35,7 +37,7 @@ def named(number: str) -> PublishedCase:
     return next(case for case in CASES if case.number == number)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.number}: {case.given[:40]}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.number}: {case.scenario[:40]}")
 def test_the_model_gives_what_was_published(case: PublishedCase) -> None:
     quick = case.quick_variant()
     figures = quick.run(quick.trial(DEFAULTS, 100))

@@ -31,6 +31,8 @@ from tests.scaling.world import (
 from tests.support.atomic_table import LAYOUTS
 from tests.support.fakes import NOON
 
+pytestmark = pytest.mark.slow
+
 FEW: Final = 6  # units that throttle at a time
 
 
