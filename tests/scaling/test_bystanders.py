@@ -28,8 +28,8 @@ from tests.scaling.world import (
     pressure_on,
     throttled,
 )
-from tests.support.atomic_table import LAYOUTS
 from tests.support.fakes import NOON
+from tests.support.memory_table import LAYOUTS
 
 pytestmark = pytest.mark.slow
 

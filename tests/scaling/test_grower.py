@@ -23,7 +23,7 @@ from tests.scaling.world import (
     pressure_on,
     throttled,
 )
-from tests.support.atomic_table import LAYOUTS
+from tests.support.memory_table import LAYOUTS
 
 KEYED: Final = throttled(TABLE_KEY_RANGE, sharding_key="a")
 BUSY: Final = WriteDemand(5_000, 5_000, 5_000)

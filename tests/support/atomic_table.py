@@ -1,25 +1,22 @@
-"""A DynamoDB of atomic items, fast enough for millions of steps: what the model of concurrent processes runs on.
+"""An in-memory DynamoDB that is fast enough for millions of steps, for simulations.
 
-Single-item operations are atomic, a BatchWriteItem is not: its puts are separate steps. Items are shared, never
-copied: the code under test builds new ones and changes none.
+Single-item operations are atomic, a BatchWriteItem is not: its puts are separate steps. Items are
+shared, never copied: the code under test builds new ones and changes none. It keeps no limits;
+`tests.support.memory_table` does.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from sortedcontainers import SortedDict
 
 from spillway import keys
 from spillway.dynamodb.port import ConditionFailedError, Item
+from tests.support.expressions import apply_update, is_met
+from tests.support.memory_table import EVENTS, LAYOUTS
 
-__all__ = ["EVENTS", "LAYOUTS", "AtomicTables"]
-
-EVENTS: Final = "events"
-LAYOUTS: Final = "layouts"
-_SET: Final = re.compile(r"(#\w+) = (:\w+)")
-_CONDITION: Final = re.compile(r"attribute_(not_)?exists\((#\w+)\)|(#\w+) = (:\w+)")
+__all__ = ["AtomicTables"]
 
 
 class AtomicTables:
@@ -73,14 +70,10 @@ class AtomicTables:
         names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
         old = self.layouts.get(series)
         condition = request.get("ConditionExpression")
-        if condition is not None and not _holds(condition, old, names, values):
+        if condition is not None and not is_met(condition, old, names, values):
             raise ConditionFailedError("ConditionalCheckFailedException", "")
         item = dict(old or request["Key"])
-        setting, _, removing = request["UpdateExpression"].partition(" REMOVE ")
-        for name, value in _SET.findall(setting):
-            item[names[name]] = values[value]
-        for name in removing.split(", ") if removing else ():
-            item.pop(names[name], None)
+        apply_update(request["UpdateExpression"], item, names, values)
         self.layouts[series] = item
         return {}
 
@@ -88,13 +81,7 @@ class AtomicTables:
         """UpdateItem of a usage record: sets and adds, and answers with the whole item."""
         names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
         item = self.usage.setdefault(_usage_key(request), dict(request["Key"]))
-        setting, _, adding = request["UpdateExpression"].partition(" ADD ")
-        for name, value in _SET.findall(setting):
-            item[names[name]] = values[value]
-        for action in adding.split(", "):
-            name, value = action.split(" ")
-            old = item.get(names[name], {"N": "0"})["N"]
-            item[names[name]] = {"N": str(float(old) + float(values[value]["N"]))}
+        apply_update(request["UpdateExpression"], item, names, values)
         return {"Attributes": dict(item)}
 
     def put_event(self, item: Item) -> None:
@@ -173,14 +160,3 @@ def _keys(
         low, inclusive = position, (False, True)
     iterator: Iterator[Any] = found.irange(low, high, inclusive, reverse=reverse)
     return iterator
-
-
-def _holds(
-    condition: str, item: Item | None, names: Mapping[str, str], values: Mapping[str, Any]
-) -> bool:
-    match = _CONDITION.fullmatch(condition)
-    assert match, f"unknown condition: {condition}"
-    if match[2]:
-        exists = item is not None and names[match[2]] in item
-        return exists != bool(match[1])
-    return item is not None and item.get(names[match[3]]) == values[match[4]]
