@@ -32,6 +32,10 @@ clean: down ## Remove everything that setup and the commands made
 test: setup ## Run all tests (a few minutes on two cores)
 	$(PY) -m pytest -n 2 --dist loadgroup
 
+.PHONY: test-quick
+test-quick: setup ## Run the tests that need no engine, cloud or synthesis (at most a minute)
+	$(PY) -m pytest --quick -n 2 --dist loadgroup
+
 .PHONY: soak
 soak: setup ## Run the model of concurrent processes for 10 million steps, and see each deviation caught (about 15 minutes)
 	$(PY) -m tests.model.soak --steps $(or $(STEPS),10000000)

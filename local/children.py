@@ -13,10 +13,10 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import BinaryIO
 
+from dynamoheat.serve import LOOPBACK
 from local.errors import LocalCloudError
 
 __all__ = [
-    "LOOPBACK",
     "Child",
     "free_port",
     "http_get",
@@ -25,8 +25,6 @@ __all__ = [
     "stop",
     "wait_until_ready",
 ]
-
-LOOPBACK = "127.0.0.1"
 
 _GUARD = Path(__file__).with_name("guard.py")
 _PORTS = range(20_000, 32_000)  # below the ports of outgoing connections, on Linux and macOS

@@ -16,7 +16,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from dynamoheat.serve import wire
+from dynamoheat.serve import JSON_TYPE, TARGET_PREFIX, wire
 from dynamoheat.serve.tables import ModelTables, drop_unsupported
 from dynamoheat.serve.wire import DATA_PLANE, EndpointCall, Forward, Reply, normalize_error, refusal
 from local.table_replicator import TableReplicator
@@ -109,7 +109,7 @@ class DynamoDB:
             await asyncio.to_thread(self._replicator.ensure, name)
         except ClientError as error:  # the engine is stricter: undo the declaration
             body = json.dumps({"TableName": name}).encode()
-            headers = {**call.headers, "X-Amz-Target": "DynamoDB_20120810.DeleteTable"}
+            headers = {**call.headers, "X-Amz-Target": TARGET_PREFIX + "DeleteTable"}
             await self._declared(EndpointCall("DeleteTable", body, headers))
             detail = error.response["Error"]
             return refusal(400, detail["Code"], detail["Message"])
@@ -143,7 +143,7 @@ class DynamoDB:
         _complete(answer["Table"], json.loads(actual.body)["Table"])
         if self._tables is not None:
             self._tables.add_throughput(answer["Table"])
-        headers = {"Content-Type": "application/x-amz-json-1.0"}
+        headers = {"Content-Type": JSON_TYPE}
         return Reply(200, json.dumps(answer).encode(), headers)
 
 

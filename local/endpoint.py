@@ -3,18 +3,26 @@
 import asyncio
 import logging
 import re
-import socket
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from socket import socket
 
 from aiohttp import web
 from botocore.exceptions import BotoCoreError, ClientError
 
-from dynamoheat.serve import answer_page, is_page, leave_unanswered, to_response
-from dynamoheat.serve.faults import Faults
-from dynamoheat.serve.throttling import Throttling
-from dynamoheat.serve.wire import EndpointCall, UnansweredError, refusal
-from local.children import LOOPBACK
+from dynamoheat.serve import (
+    LOOPBACK,
+    TARGET_PREFIX,
+    EndpointCall,
+    Faults,
+    Throttling,
+    UnansweredError,
+    answer_page,
+    bind_loopback,
+    is_page,
+    leave_unanswered,
+    permit_body,
+    refusal,
+    to_response,
+)
 from local.cloudwatch.requests import is_cloudwatch, parse_request
 from local.cloudwatch.service import CloudWatch
 from local.dynamodb import DynamoDB
@@ -22,10 +30,9 @@ from local.errors import LocalCloudError
 from local.ministack import Passthrough
 from local.table_replicator import TableReplicator
 
-__all__ = ["Endpoint", "bind_port", "serving"]
+__all__ = ["Endpoint", "bind_port"]
 
 _log = logging.getLogger(__name__)
-_DYNAMODB_TARGET = "DynamoDB_20120810."
 _API = "/api"  # prefix of the deployed HTTP API's paths
 _CHANGES_STACKS = re.compile(
     rb"(?:^|&)Action=(?:CreateStack|UpdateStack|DeleteStack|ExecuteChangeSet|RollbackStack)\b"
@@ -60,11 +67,10 @@ class Endpoint:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
-        if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
-            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        permit_body(request)
         target = request.headers.get("X-Amz-Target", "")
-        if target.startswith(_DYNAMODB_TARGET):
-            return await self._answer_dynamodb(request, target.removeprefix(_DYNAMODB_TARGET))
+        if target.startswith(TARGET_PREFIX):
+            return await self._answer_dynamodb(request, target.removeprefix(TARGET_PREFIX))
         if request.raw_path.startswith(_API + "/") and self.api_id is not None:
             return await self._aws.relay(request, self._api_path(request.raw_path))
         if is_page(request):
@@ -131,35 +137,17 @@ def _is_cloudformation(request: web.BaseRequest) -> bool:
     return request.method == "POST" and "/cloudformation/" in signed_for
 
 
-def bind_port(port: int) -> socket.socket:
+def bind_port(port: int) -> socket:
     """Listen on a port of the loopback address, 0 for any.
 
     Raises:
-        LocalCloudError: The port is taken.
+        LocalCloudError: The port is taken, may not be used, or does not exist.
     """
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((LOOPBACK, port))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
+        return bind_loopback(port)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise LocalCloudError(
-            f"Port {port} of {LOOPBACK} is not free ({error.strerror}). `make down` stops the local"
+            f"Port {port} of {LOOPBACK} is not free ({reason}). `make down` stops the local"
             " cloud of this folder; `make up PORT=4567` uses another port."
         ) from error
-    return listener
-
-
-@asynccontextmanager
-async def serving(endpoint: Endpoint, listener: socket.socket) -> AsyncGenerator[None]:
-    """Serve requests on a listening socket until the block ends."""
-    # Bodies are relayed as they came, so they stay compressed.
-    server = web.Server(endpoint.handle, access_log=None, auto_decompress=False)
-    runner = web.ServerRunner(server, shutdown_timeout=1.0)
-    await runner.setup()
-    try:
-        await web.SockSite(runner, listener).start()
-        yield
-    finally:
-        await runner.cleanup()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from dynamoheat.serve import LOOPBACK
 from local.children import (
-    LOOPBACK,
     Child,
     free_port,
     http_get,

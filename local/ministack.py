@@ -2,33 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from aiohttp import (
-    ClientError,
-    ClientResponse,
-    ClientSession,
-    ClientTimeout,
-    DummyCookieJar,
-    TCPConnector,
-    web,
-)
-from multidict import CIMultiDict, CIMultiDictProxy
+from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 from yarl import URL
 
-from dynamoheat.serve.wire import EndpointCall, Reply, refusal
-from local.children import (
-    LOOPBACK,
-    Child,
-    http_get,
-    last_lines,
-    spawn,
-    stop,
-    wait_until_ready,
-)
+from dynamoheat.serve import LOOPBACK, EndpointCall, Reply, forwarded_headers, refusal, relay
+from local.children import Child, http_get, last_lines, spawn, stop, wait_until_ready
 from local.clients import REGION
 from local.errors import LocalCloudError
 from toolchain.node import ROOT
@@ -40,10 +22,7 @@ ACCOUNT = "000000000000"
 _PYTHON = ROOT / ".local" / "ministack" / "bin" / "python"
 _PROGRAM = ROOT / "local" / "cloudwatch" / "emulated.py"  # MiniStack with corrections
 _START_SECONDS = 300.0  # only guards against hanging: a few are usual
-_HOP_BY_HOP = frozenset({
-    "connection", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization",
-    "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-})  # fmt: skip
+_NAME = "The emulated AWS"
 _ADDED_BY_CLIENT = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
@@ -103,7 +82,7 @@ class MiniStack:
 
     def _failure(self, what: str) -> LocalCloudError:
         return LocalCloudError(
-            f"The emulated AWS (MiniStack) {what}. Its log is {self._log}.",
+            f"{_NAME} (MiniStack) {what}. Its log is {self._log}.",
             log_lines=last_lines(self._log),
         )
 
@@ -153,22 +132,13 @@ class Passthrough:
 
     async def relay(self, request: web.BaseRequest, path: str | None = None) -> web.StreamResponse:
         """Answer a request with MiniStack's answer, under `path` instead of its own if given."""
-        try:
-            answer = await self._session.request(
-                request.method,
-                URL(self._origin + (path or request.raw_path), encoded=True),
-                headers=_end_to_end(request.headers),
-                data=request.content if request.body_exists else None,
-                allow_redirects=False,
-            )
-        except ClientError as error:
-            return web.json_response({"message": f"The emulated AWS failed: {error}"}, status=502)
-        async with answer:
-            return await _stream(request, answer)
+        url = URL(self._origin + (path or request.raw_path), encoded=True)
+        body = request.content if request.body_exists else None
+        return await relay(request, self._session, url, body=body, upstream=_NAME)
 
     async def send(self, call: EndpointCall, path: str = "/") -> Reply:
         """Send a call that was read whole, and return the reply."""
-        headers = _end_to_end(call.headers)
+        headers = forwarded_headers(call.headers)
         headers["Content-Length"] = str(len(call.body))
         url = URL(self._origin + path, encoded=True)
         try:
@@ -176,22 +146,4 @@ class Passthrough:
                 kept = {"Content-Type": answer.headers.get("Content-Type", "")}
                 return Reply(answer.status, await answer.read(), kept)
         except ClientError as error:
-            return refusal(500, "InternalServerError", f"The emulated AWS failed: {error}")
-
-
-async def _stream(request: web.BaseRequest, answer: ClientResponse) -> web.StreamResponse:
-    response = web.StreamResponse(
-        status=answer.status, reason=answer.reason, headers=_end_to_end(answer.headers)
-    )
-    await response.prepare(request)
-    async for chunk in answer.content.iter_any():
-        await response.write(chunk)
-    await response.write_eof()
-    return response
-
-
-def _end_to_end(headers: Mapping[str, str] | CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """Drop the headers that concern one connection only."""
-    return CIMultiDict(
-        (name, value) for name, value in headers.items() if name.lower() not in _HOP_BY_HOP
-    )
+            return refusal(500, "InternalServerError", f"{_NAME} failed: {error}")

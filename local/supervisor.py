@@ -12,17 +12,24 @@ import boto3
 from botocore.config import Config
 
 from dynamoheat import Heat
-from dynamoheat.serve.engine import EngineConnectionPool
-from dynamoheat.serve.factory import make_faults, make_throttling, steady_clock
-from dynamoheat.serve.options import HeatOptions
-from dynamoheat.serve.tables import Describe, Description
-from dynamoheat.serve.wire import EndpointCall
-from local.children import LOOPBACK, free_port
+from dynamoheat.serve import (
+    LOOPBACK,
+    Describe,
+    Description,
+    EndpointCall,
+    EngineConnectionPool,
+    HeatOptions,
+    make_faults,
+    make_throttling,
+    serve_requests,
+    steady_clock,
+)
+from local.children import free_port
 from local.clients import client_settings
 from local.cloudwatch.service import CloudWatch
 from local.deploy import Deployment, deploy
 from local.dynamodb import DynamoDB, admit_all
-from local.endpoint import Endpoint, bind_port, serving
+from local.endpoint import Endpoint, bind_port
 from local.engine import EngineSupervisor
 from local.ministack import MiniStack, Passthrough
 from local.progress import ProgressPrinter
@@ -162,7 +169,7 @@ async def _serve(
             cloudwatch=cloudwatch,
         )
         dynamodb.update_model()
-        async with serving(endpoint, listener):
+        async with serve_requests(endpoint.handle, listener):
             yield endpoint
     pool.close()
 

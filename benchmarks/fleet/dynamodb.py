@@ -14,7 +14,7 @@ from dynamoheat import Heat, IndexSettings, Key, TableSettings, ThroughputSettin
 from dynamoheat.admission import Admission
 from spillway import ThrottledError, keys
 from spillway.dynamodb.port import ConditionFailedError, ThrottlingReason
-from tests.model.atomic_table import AtomicTables
+from tests.support.atomic_table import AtomicTables
 
 __all__ = [
     "EVENTS",

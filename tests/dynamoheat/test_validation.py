@@ -27,6 +27,8 @@ from dynamoheat.studies.validation.outcomes import CaseOutcome
 from dynamoheat.studies.validation.throughput_limits import address_queries
 from local.state import ROOT
 
+pytestmark = pytest.mark.slow
+
 DEFAULTS = ModelParameters()
 PAGE = (ROOT / "docs" / "dynamoheat.md").read_text()
 

@@ -3,9 +3,7 @@
 from pathlib import Path
 from threading import Event
 
-from local.children import LOOPBACK
-
-__all__ = ["LOOPBACK", "alive", "descendants", "gone", "option_of"]
+__all__ = ["alive", "descendants", "gone", "option_of"]
 
 
 def alive(pid: int) -> bool:

@@ -16,7 +16,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from local.children import LOOPBACK
+from dynamoheat.serve import LOOPBACK
 from local.clients import client_settings
 from local.cloud import Cloud, running, stop_cloud
 from local.errors import LocalCloudError

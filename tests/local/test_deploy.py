@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 import toolchain.node
-from local.children import LOOPBACK
+from dynamoheat.serve import LOOPBACK
 from local.cloud import Cloud, running
 from local.deploy import Deployment
 from local.errors import LocalCloudError

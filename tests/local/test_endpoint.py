@@ -17,11 +17,11 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from dynamoheat.serve.wire import EndpointCall, Forward, Reply, refusal
+from dynamoheat.serve import LOOPBACK, EndpointCall, Forward, Reply, refusal
 from local.clients import client_settings
 from local.cloud import Cloud
 from local.dynamodb import DynamoDB
-from tests.local.processes import LOOPBACK, option_of
+from tests.local.processes import option_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -14,8 +14,9 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from spillway import EventStore, OutcomeUnknownError, Runtime, Settings, ThrottledError
 from spillway.dynamodb.port import Item, ThrottlingReason
-from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
+from tests.support.atomic_table import AtomicTables
 from tests.support.fakes import dated, one_by_one
+from tests.support.memory_table import EVENTS, LAYOUTS
 
 __all__ = ["NOON", "Cluster", "Faults", "Process"]
 

@@ -10,8 +10,9 @@ import pytest
 
 from spillway import Event, EventStore, Settings
 from spillway.dynamodb.port import ThrottledError
-from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
+from tests.support.atomic_table import AtomicTables
 from tests.support.fakes import FakeClock, dated, fake_runtime
+from tests.support.memory_table import EVENTS, LAYOUTS
 
 YEARS = timedelta(days=25 * 365)
 

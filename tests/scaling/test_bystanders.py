@@ -19,7 +19,6 @@ from spillway.scaling.policy import writes_enough
 from spillway.scaling.updates import ScalingKind
 from spillway.scaling.usage import UsageSample
 from spillway.settings import Growth
-from tests.model.atomic_table import LAYOUTS
 from tests.scaling.world import (
     INDEX_KEY_RANGE,
     SERIES,
@@ -30,6 +29,9 @@ from tests.scaling.world import (
     throttled,
 )
 from tests.support.fakes import NOON
+from tests.support.memory_table import LAYOUTS
+
+pytestmark = pytest.mark.slow
 
 FEW: Final = 6  # units that throttle at a time
 

@@ -14,7 +14,6 @@ from spillway.scaling.updates import ScalingKind
 from spillway.scaling.usage import UsageSample, WriteDemand
 from spillway.settings import Growth, GrowthPolicy
 from spillway.timestamps import format_epoch
-from tests.model.atomic_table import LAYOUTS
 from tests.scaling.world import (
     INDEX_KEY_RANGE,
     SERIES,
@@ -24,6 +23,7 @@ from tests.scaling.world import (
     pressure_on,
     throttled,
 )
+from tests.support.memory_table import LAYOUTS
 
 KEYED: Final = throttled(TABLE_KEY_RANGE, sharding_key="a")
 BUSY: Final = WriteDemand(5_000, 5_000, 5_000)

@@ -23,9 +23,9 @@ from spillway.dynamodb.port import (
 )
 from spillway.scaling.updates import ScalingKind
 from spillway.settings import Growth
-from tests.model.atomic_table import EVENTS, LAYOUTS
 from tests.scaling.world import SERIES, TABLE_KEY_RANGE, USAGE, World, events_table
 from tests.support.fakes import one_by_one
+from tests.support.memory_table import EVENTS, LAYOUTS
 from tests.support.stores import read_all
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@ import pytest
 
 from spillway.dynamodb.port import ThrottledError
 from spillway.scaling.usage import WINDOW, UsageReader, UsageSample, add_request
-from tests.model.atomic_table import AtomicTables
+from tests.support.atomic_table import AtomicTables
 from tests.support.faults import throttled_call
 
 START = 1_780_315_200

@@ -7,7 +7,7 @@ import pytest
 
 from spillway.dynamodb.port import ThrottledError
 from spillway.scaling.usage import UsageRecorder, UsageSample, WriteDemand
-from tests.model.atomic_table import AtomicTables
+from tests.support.atomic_table import AtomicTables
 from tests.support.fakes import FakeClock
 from tests.support.faults import throttled_call
 

@@ -7,6 +7,8 @@ import pytest
 from spillway.control.shrinking import ShrinkSettings
 from tests.scaling.days import DAY, HOUR, Rate, Replay, daily
 
+pytestmark = pytest.mark.slow
+
 MAX_CHANGES: Final = 4
 
 

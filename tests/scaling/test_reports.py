@@ -105,6 +105,7 @@ def _memories(owner: object) -> Iterator[Any]:
             yield from _memories(value)
 
 
+@pytest.mark.slow
 def test_what_is_remembered_of_100_000_series_is_bounded() -> None:
     world = World(events_table(provisioned_write=100.0))
     grower = world.grower(Settings(growth=Growth(confirm_seconds=0)))

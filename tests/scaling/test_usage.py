@@ -16,7 +16,7 @@ from spillway.scaling.usage import (
     steady_demand,
     window_of,
 )
-from tests.model.atomic_table import AtomicTables
+from tests.support.atomic_table import AtomicTables
 
 T0: Final = 1_780_315_200  # the start of a window
 request_sizes = st.integers(1, 1_000)

@@ -18,8 +18,9 @@ from spillway.scaling.autoscaler import WriterAutoscaler
 from spillway.scaling.evidence import ThrottledWrite, ThrottleSummary
 from spillway.scaling.updates import ScalingEvent, ScalingKind
 from spillway.scaling.usage import UsageRecorder
-from tests.model.atomic_table import EVENTS, LAYOUTS, AtomicTables
+from tests.support.atomic_table import AtomicTables
 from tests.support.fakes import FakeClock, dated, fake_runtime
+from tests.support.memory_table import EVENTS, LAYOUTS
 
 __all__ = [
     "INDEX_KEY_RANGE",

@@ -16,6 +16,8 @@ from spillway.timestamps import parse_time
 from tests.support.clients import client_with
 from tests.support.engine_tables import create_tables
 
+pytestmark = pytest.mark.slow
+
 ROWS = 100_000
 SERIES = {"ORD": (64, 4), "ATL": (16, 2), "ANC": (1, 1)}  # shards of the table and of the index
 TOLERANCE = 0.25

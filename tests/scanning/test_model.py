@@ -9,6 +9,8 @@ from tests.model.cluster import Process
 from tests.model.coverage import CoverageModel, Tally
 from tests.support.stores import identity
 
+pytestmark = pytest.mark.slow
+
 _SEEDS = range(4)
 _STEPS = 6_000
 

@@ -1,18 +1,19 @@
-"""An in-memory DynamoDB behind the port: atomic items, one index, the expressions that Spillway sends.
+"""An in-memory DynamoDB behind the port: the requests and expressions that Spillway sends.
 
-It refuses what it does not know, so a new request shape fails loudly instead of passing by accident, and it
-keeps DynamoDB's limits: sizes of items, keys, batches and pages.
+It refuses what it does not know, so a new request shape fails loudly instead of passing by
+accident, and it keeps DynamoDB's limits: sizes of items, keys, batches and pages. It copies items
+and records requests. `tests.support.atomic_table` does neither and is fast.
 """
 
 import copy
 import math
 import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from typing import Any, Final
 
 from spillway import keys
 from spillway.dynamodb.port import ConditionFailedError, Item, RefusedError
+from tests.support.expressions import apply_update, is_met
 
 __all__ = ["EVENTS", "LAYOUTS", "USAGE", "MemoryTable", "item_bytes", "memory_table", "targets_of"]
 
@@ -111,7 +112,7 @@ class MemoryTable:
         condition = request.get("ConditionExpression")
         names = request.get("ExpressionAttributeNames", {})
         values = request.get("ExpressionAttributeValues", {})
-        if condition is None or _holds(condition, old, names, values):
+        if condition is None or is_met(condition, old, names, values):
             return
         wanted = request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
         code, message = "ConditionalCheckFailedException", "The conditional request failed"
@@ -156,7 +157,7 @@ class MemoryTable:
         old = stored.get(self.key_of(table, key))
         self._check_condition(request, old)
         item = copy.deepcopy(old) if old is not None else dict(key)
-        _apply(request["UpdateExpression"], item, names, values)
+        apply_update(request["UpdateExpression"], item, names, values)
         stored[self.key_of(table, key)] = item
         return {"Attributes": item} if request.get("ReturnValues") == "ALL_NEW" else {}
 
@@ -210,7 +211,10 @@ def targets_of(request: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _page(found: list[Item], sort_name: str, partition_name: str, request: Response) -> Response:
-    """Return a page as DynamoDB cuts it: at the limit or 1 MB, with a position even if nothing follows the limit."""
+    """Return a page as DynamoDB cuts it: at the limit or 1 MB.
+
+    A page cut at the limit has a position even if nothing follows it.
+    """
 
     def position(item: Item) -> tuple[bytes, str]:
         return item[sort_name]["S"].encode(), item.get(keys.PARTITION_KEY, {"S": ""})["S"]
@@ -290,37 +294,3 @@ def _invalid(message: str) -> RefusedError:
 
 def _snake(operation: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()
-
-
-def _holds(
-    condition: str, item: Item | None, names: Mapping[str, str], values: Mapping[str, Any]
-) -> bool:
-    if " OR " in condition:
-        return any(_holds(each, item, names, values) for each in condition.split(" OR "))
-    existence = re.fullmatch(r"attribute_(not_)?exists\((#\w+)\)", condition)
-    if existence:
-        exists = item is not None and names[existence[2]] in item
-        return exists != bool(existence[1])
-    at_most = re.fullmatch(r"(#\w+) <= (:\w+)", condition)
-    if at_most:
-        number = None if item is None else item.get(names[at_most[1]])
-        return number is not None and Decimal(number["N"]) <= Decimal(values[at_most[2]]["N"])
-    equal = re.fullmatch(r"(#\w+) = (:\w+)", condition)
-    assert equal, f"unknown condition: {condition}"
-    return item is not None and item.get(names[equal[1]]) == values[equal[2]]
-
-
-def _apply(
-    expression: str, item: Item, names: Mapping[str, str], values: Mapping[str, Any]
-) -> None:
-    for verb, body in re.findall(r"(SET|REMOVE|ADD) (.*?)(?= SET | REMOVE | ADD |$)", expression):
-        for action in body.split(", "):
-            if verb == "REMOVE":
-                item.pop(names[action], None)
-            elif verb == "ADD":
-                name, _, value = action.partition(" ")
-                old = item.get(names[name], {"N": "0"})["N"]
-                item[names[name]] = {"N": str(Decimal(old) + Decimal(values[value]["N"]))}
-            else:
-                name, _, value = action.partition(" = ")
-                item[names[name]] = values[value]
