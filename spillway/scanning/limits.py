@@ -10,11 +10,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final
 
+from spillway.scanning.costs import UNIT_BYTES
 from spillway.scanning.streams import PartitionStream
 
-__all__ = ["UNIT_BYTES", "fit_limits", "limit_for", "limit_through", "stream_shares"]
+__all__ = ["fit_limits", "limit_for", "limit_through", "stream_shares"]
 
-UNIT_BYTES: Final = 4_096  # of items read that each started unit of a Query pays for
 _DRY: Final = 0.02  # chance that any partition of a round runs dry
 _LIKELY_DRY: Final = 0.1  # that one that was asked before does
 _NEAR: Final = 1.1  # slack that is taken at the price of items, for one round less
@@ -86,9 +86,9 @@ def stream_shares(
     """
     keys = sorted(record.sort_key for stream in streams for record in stream.buffer)
     if len(keys) < remaining:
-        return _even_shares([each for each in streams if not each.exhausted], remaining)
+        return _even_shares([each for each in streams if not each.is_exhausted], remaining)
     last = keys[-remaining] if descending else keys[remaining - 1]
-    late = [each for each in streams if not each.exhausted and _before(each, last, descending)]
+    late = [each for each in streams if not each.is_exhausted and _before(each, last, descending)]
     ahead = max(1, len(streams) - len(late))
     return [(each, _between(keys, each.reached, last, descending) / ahead) for each in late]
 

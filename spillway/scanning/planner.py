@@ -6,20 +6,19 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from spillway.layouts.model import Layout
-from spillway.scanning.costs import ReadCost
-from spillway.scanning.limits import UNIT_BYTES, limit_for
+from spillway.scanning.costs import PAGE_BYTES, UNIT_BYTES, ReadCost, read_units
+from spillway.scanning.limits import limit_for
 from spillway.scanning.partitions import BUCKET_SPAN, shards_in_range
 from spillway.scanning.query import ReadQuery, Source
 from spillway.scanning.series_stats import SeriesStats
 from spillway.timestamps import to_epoch
 
-__all__ = ["CostEstimate", "ReadPlan", "estimate_cost", "plan_read", "read_units"]
+__all__ = ["CostEstimate", "ReadPlan", "estimate_cost", "plan_read"]
 
 _UNSEEN_BUCKETS: Final = (
     2  # of a series of which nothing is known: the walk is given up where they turn out empty
 )
 _CAUTION: Final = 2.0
-_PAGE_BYTES: Final = 1_000_000  # that one Query reads at most
 _SOURCES: Final = (Source.TABLE, Source.INDEX)
 _REQUEST: Final = (
     0.5  # what a request weighs beside a read unit: as much as the least that it costs
@@ -145,10 +144,10 @@ def estimate_cost(
     )
     short = min(wanted, held) - shards * first
     further = _refills(wanted / shards, limit, shards) if held > wanted else 0.0
-    further = max(further, short * known.item_bytes / _PAGE_BYTES)
+    further = max(further, short * known.item_bytes / PAGE_BYTES)
     each = max(0.0, short) / max(1.0, further) * known.item_bytes
     more = read_units(each, consistent=query.consistent)
-    pages = shards * math.floor(first * known.item_bytes / _PAGE_BYTES)
+    pages = shards * math.floor(first * known.item_bytes / PAGE_BYTES)
     return CostEstimate(once.requests + further + pages, once.read_units + further * more)
 
 
@@ -192,13 +191,3 @@ def _buckets_between(start: str, end: str, span: float) -> int:
 
 def _seconds(query: ReadQuery) -> float:
     return to_epoch(query.end) - to_epoch(query.start)
-
-
-def read_units(items_bytes: float, *, consistent: bool, sure: bool = False) -> float:
-    """Return the read units that a Query of about so many bytes costs: each started 4 KB half a unit, 1 if consistent.
-
-    Where the bytes are not `sure`, half of the last 4 KB are taken to be filled.
-    """
-    pages = items_bytes / UNIT_BYTES
-    started = math.ceil(pages) if sure or pages <= 1 else pages + 0.5
-    return max(1.0, started) * (1.0 if consistent else 0.5)

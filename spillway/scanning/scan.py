@@ -15,8 +15,8 @@ from spillway.keys import partition_key
 from spillway.layouts.model import Layout
 from spillway.runtime import Runtime
 from spillway.scanning.copies import drop_copies
-from spillway.scanning.costs import ReadBudget, ReadCost
-from spillway.scanning.limits import UNIT_BYTES, fit_limits, limit_for, limit_through, stream_shares
+from spillway.scanning.costs import UNIT_BYTES, ReadBudget, ReadCost
+from spillway.scanning.limits import fit_limits, limit_for, limit_through, stream_shares
 from spillway.scanning.merge import OrderedMerge
 from spillway.scanning.pages import MAX_MISSING, Missing
 from spillway.scanning.partitions import ScanPartition, partitions_of
@@ -24,7 +24,7 @@ from spillway.scanning.planner import ReadPlan, plan_read
 from spillway.scanning.query import ReadQuery, Source
 from spillway.scanning.series_stats import mean_bytes, seconds_between, stats_from_probe
 from spillway.scanning.sources import ReadSources, ScanRequests, SourceThrottledError
-from spillway.scanning.streams import PartitionStream, RangeQuery, StoredEvent
+from spillway.scanning.streams import PartitionStream, StoredEvent
 
 __all__ = [
     "Scan",
@@ -41,7 +41,7 @@ class ScanEnd(Enum):
     """Why a leg gave out no more."""
 
     WHOLE = auto()  # nothing is left
-    TIME = auto()  # the patience of its budget
+    TIME = auto()  # the soft_deadline of its budget
     UNITS = auto()  # the read units of its budget
     FAILED = auto()  # a partition's requests
     GIVEN_UP = auto()  # it took as many requests as the other source would have
@@ -97,7 +97,7 @@ class SourceScan:
     @property
     def upto(self) -> str | None:
         """The position up to which all was given out; None at the end."""
-        reached, after = self.merge.upto, self._work.after
+        reached, after = self.merge.position, self._work.after
         if reached is None or after is None:
             return reached
         return min(reached, after) if self._work.query.descending else max(reached, after)
@@ -116,13 +116,13 @@ class SourceScan:
                 return
             if due:
                 self._fetch(due)
-            run = self.merge.take()
+            run = self.merge.take_final()
             self._taken += len(run)
             yield run
             self.ended = self._why_end()
             if self.ended is not None:
                 return
-            self.merge.open(self._bounds_needed(remaining()))
+            self.merge.open_next(self._bounds_needed(remaining()))
         self.ended = ScanEnd.WHOLE
 
     def _bounds_needed(self, remaining: int) -> int:
@@ -130,7 +130,7 @@ class SourceScan:
 
         So where a range turns out sparse each round opens twice as many, and where it turns out dense few are in vain.
         """
-        opened = self.merge.opened
+        opened = self.merge.opened_bounds
         return min(opened, math.ceil(remaining * opened / max(1, self._taken)))
 
     def _why_end(self) -> ScanEnd | None:
@@ -138,7 +138,7 @@ class SourceScan:
             return ScanEnd.WHOLE
         if self.failed:
             return ScanEnd.FAILED
-        if self._work.runtime.monotonic() >= self._work.budget.patience:
+        if self._work.runtime.monotonic() >= self._work.budget.soft_deadline:
             return ScanEnd.TIME
         return ScanEnd.GIVEN_UP if self._work.spent.requests >= self._max_requests else None
 
@@ -152,10 +152,12 @@ class SourceScan:
         self, stream: PartitionStream, expected: float, together: int, unit_items: float
     ) -> int:
         if self._work.query.sharding_key is not None:
-            return limit_through(expected, stream.kept, stream.passed_over, unit_items)
+            return limit_through(
+                expected, stream.match_count, stream.filtered_out_count, unit_items
+            )
         # The index holds the last event of a page back, until all its copies are there.
         held_back = 1 if self._source is Source.INDEX else 0
-        again = stream.kept > 0
+        again = stream.match_count > 0
         return limit_for(expected, together, unit_items, again=again) + held_back
 
     def _affordable(
@@ -194,8 +196,8 @@ def missing_partitions(leg: SourceScan) -> tuple[tuple[Missing, ...], int]:
     These are the partitions that failed, else the open ones that are not read to their end. Where
     there is none, it is the first of those that were not begun.
     """
-    left = leg.failed or [each for each in leg.merge.streams if not each.exhausted]
-    closed = leg.merge.closed
+    left = leg.failed or [each for each in leg.merge.streams if not each.is_exhausted]
+    closed = leg.merge.next_partition
     if not left and closed is not None:
         return (Missing(closed.key, closed.bound, None),), 1
     left.sort(key=lambda each: _code(each) is None)
@@ -391,7 +393,7 @@ class Scan:
             partitions_of(layout, work.query, source),
             partial(self._open, work),
             descending=work.query.descending,
-            ahead=plan.ahead,
+            initial_bounds=plan.ahead,
         )
         size = self._known.item_bytes
         return SourceScan(work, source, merge, item_bytes=size, max_requests=max_requests)
@@ -401,11 +403,8 @@ class Scan:
         if started is not None:
             return started
         source = Source.INDEX if partition.on_index else Source.TABLE
-        template = RangeQuery(self._sources.table, work.query, work.after)
-        begin = partition.bound
-        if work.after is not None:
-            begin = (min if work.query.descending else max)(begin, work.after)
-        return PartitionStream(self._requests.to(source), template, partition, begin)
+        call, table = self._requests.to(source), self._sources.table
+        return PartitionStream(call, table, work.query, partition, work.after)
 
     def _probe(self, layout: Layout, work: ScanContext) -> None:
         """Read one of the table's shards first, since hashing makes all alike; the merge goes on with what it has."""
@@ -423,7 +422,7 @@ class Scan:
     def _unexpired(self, leg: SourceScan, layout: Layout) -> Iterator[list[StoredEvent]]:
         now = self._sources.runtime.now()
         for run in leg.runs(self._remaining):
-            kept = list(drop_copies(run, self._query.series, layout, now))
+            kept = drop_copies(run, self._query.series, layout, now)
             self._given += len(kept)
             self._upto = leg.upto
             if kept:
@@ -432,7 +431,7 @@ class Scan:
 
     def _switches(self, leg: SourceScan) -> bool:
         """Tell whether the other source goes on from here; none begins after the soft deadline."""
-        in_time = self._sources.runtime.monotonic() < self._budget.patience
+        in_time = self._sources.runtime.monotonic() < self._budget.soft_deadline
         if not (self._requests.switchable and in_time):
             return False
         throttled = any(isinstance(each.failure, SourceThrottledError) for each in leg.failed)

@@ -126,7 +126,7 @@ def stats_from_probe(
     begin, end = query.start, query.end
     if query.descending:
         begin, end = end, begin
-    seconds = seconds_between(begin, end if stream.exhausted else stream.reached)
+    seconds = seconds_between(begin, end if stream.is_exhausted else stream.reached)
     if not records or not seconds:
         return replace(known, per_second=0.0 if seconds else None)
     offsets = tuple(seconds_between(begin, record.sort_key) for record in records)

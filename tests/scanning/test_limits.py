@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.scanning.limits import UNIT_BYTES, fit_limits, limit_for, limit_through
+from spillway.scanning.costs import UNIT_BYTES
+from spillway.scanning.limits import fit_limits, limit_for, limit_through
 
 
 def _counts(random: Random, wanted: int, shards: int) -> list[int]:

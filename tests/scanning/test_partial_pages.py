@@ -210,7 +210,7 @@ def test_of_much_that_is_missing_some_is_named_errors_first() -> None:
 
     failed = [left(n, DeadlinePassedError()) for n in range(200)]
     failed += [left(n, ERRORS["throttled"]) for n in range(200, 205)]
-    leg: Any = SimpleNamespace(failed=failed, merge=SimpleNamespace(closed=None))
+    leg: Any = SimpleNamespace(failed=failed, merge=SimpleNamespace(next_partition=None))
     named, count = missing_partitions(leg)
     assert (len(named), count) == (MAX_MISSING, 205)
     assert [each.partition for each in named[:6]] == [
