@@ -166,7 +166,7 @@ class Percentiles:
             self._sketch.add(bounded, count)
         self._values = array("d")
 
-    def at(self, fractions: Sequence[float]) -> list[float | None]:
+    def values_at(self, fractions: Sequence[float]) -> list[float | None]:
         """Return the values at fractions of 0 to 1, in one go; None where nothing was added."""
         if self._sketch is not None:
             return [_sketched(self._sketch, fraction) for fraction in fractions]

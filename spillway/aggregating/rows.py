@@ -89,7 +89,7 @@ class RowMaker:
         found: dict[float, float | None] = {}
         if row.percentiles is not None:
             fractions = self._query.percentiles
-            found = dict(zip(fractions, row.percentiles.at(fractions), strict=True))
+            found = dict(zip(fractions, row.percentiles.values_at(fractions), strict=True))
         values = [
             _held(found[PERCENTILES[each]], tally) if each in PERCENTILES else tally.value(each)
             for each in self._query.functions

@@ -98,7 +98,7 @@ class ExportScan:
         self._query = query
         self._options = options
         self._budget = budget
-        self.item_bytes = sources.experience.of(query.series).item_bytes
+        self.item_bytes = sources.stats.get(query.series).item_bytes
         self.cost = ReadCost()
         self.remaining: int | None = None
 
