@@ -23,7 +23,7 @@ _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class IntervalGrid:
-    """The intervals that a range of time meets; the first and the last may reach beyond it.
+    """The intervals that a range of time meets; the first and the last may exceed it.
 
     They are counted from 1970-01-01T00:00Z, so days begin at midnight UTC; whole weeks from a Monday.
 
@@ -80,7 +80,8 @@ class IntervalGrid:
         return self.width or to_datetime(self.end) - to_datetime(self.start)
 
 
-_DEFAULT: Final = {False: (Function.COUNT,), True: (Function.COUNT, Function.AVG)}  # with a field
+# By whether a field is given.
+_DEFAULT: Final = {False: (Function.COUNT,), True: (Function.COUNT, Function.AVG)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
