@@ -28,7 +28,8 @@ _UNSPEAKABLE: Final = re.compile(r'["\x00-\x1f]')  # msgspec names no such keys
 def parse_path(field: object) -> tuple[str, ...]:
     r"""Return the keys of a path.
 
-    `a.b` is the key `b` of the object at key `a`; `a\.b` is the key `a.b`. Elements of arrays have no path.
+    `a.b` is the key `b` of the object at key `a`; `a\.b` is the key `a.b`. Elements
+    of arrays have no path.
 
     Raises:
         InvalidInputError: the text is not a path.

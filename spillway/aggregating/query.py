@@ -25,7 +25,8 @@ _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 class IntervalGrid:
     """The intervals that a range of time meets; the first and the last may exceed it.
 
-    They are counted from 1970-01-01T00:00Z, so days begin at midnight UTC; whole weeks from a Monday.
+    They are counted from 1970-01-01T00:00Z, so days begin at midnight UTC; whole
+    weeks are counted from a Monday.
 
     Attributes:
         start: the range's first time, stored text.
