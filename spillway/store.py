@@ -107,7 +107,7 @@ class EventStore:
         sources = ReadSources(
             call=call,
             cached=self._fallback or call,
-            experience=SeriesStatsCache(runtime.monotonic),
+            stats=SeriesStatsCache(runtime.monotonic),
             index_has_payload=self._settings.index_has_payload,
             open_for=self._settings.open_for,
             table=table,
@@ -255,7 +255,7 @@ class EventStore:
         StorageError as `read` does.
         """
         identity = check_identity(series, time, event_id, sharding_key)
-        record = self._reader.one(series, identity, consistent=consistent, timeout=timeout)
+        record = self._reader.read_one(series, identity, consistent=consistent, timeout=timeout)
         return None if record is None else to_event(series, record)
 
     def aggregate(  # noqa: PLR0913  the parameters of a query

@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler import Response
 from lambdas.api.answers import escaped_text_size, event_text
 from lambdas.api.parameters import EXPORT_PARAMETERS, QueryParameters
 from spillway import EventStore, Export, ExportError
-from spillway.scanning.export_scan import MAX_POOL
+from spillway.scanning.export_position import MAX_POOL
 from spillway.scanning.streams import StoredEvent
 
 __all__ = ["NDJSON", "export_events"]

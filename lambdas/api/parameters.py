@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.api_gateway import APIGatewayHttpResolv
 from lambdas.api.types import ID_BOUNDS, SERIES_BOUNDS, SHARDING_KEY_BOUNDS, TIME_FORM
 from spillway import InvalidInputError
 from spillway.errors import shorten
-from spillway.scanning.export_scan import MAX_POOL, ExportMode
+from spillway.scanning.export_position import MAX_POOL, ExportMode
 from spillway.scanning.query import Order, Source
 from spillway.timestamps import parse_time
 

@@ -83,14 +83,14 @@ _SAME: Final = "all but limit, consistent, read and max_rcu"
 class EventScan(Protocol):
     """A pass over a range; see `spillway.scanning.scan.Scan`."""
 
-    left_off: str | None
+    stopped_at: str | None
     missing: tuple[Missing, ...]
     missing_count: int
     reason: str | None
     failure: StorageError | None
-    spent: ReadCost
+    cost: ReadCost
 
-    def runs(self) -> Iterator[list[StoredEvent]]:
+    def batches(self) -> Iterator[list[StoredEvent]]:
         """Yield the events in order."""
         ...
 
@@ -172,18 +172,18 @@ class _Pass:
         return before, rows
 
     def _finished(self) -> Iterator[Row]:
-        yield from self._maker.rows(self.scan.runs())
+        yield from self._maker.rows(self.scan.batches())
         last = self._maker.open
         if last is not None and last.border <= self._reached():
             yield self._maker.close(last)
 
     def _ended(self) -> bool:
-        return self.scan.left_off is None
+        return self.scan.stopped_at is None
 
     def _reached(self) -> str:
         """Return the time before which all events were seen."""
-        left_off = self.scan.left_off
-        return self._grid.end if left_off is None else left_off[:TIME_WIDTH]
+        stopped_at = self.scan.stopped_at
+        return self._grid.end if stopped_at is None else stopped_at[:TIME_WIDTH]
 
     def _stop(self) -> int:
         """Return the first interval that was not seen to its end."""
@@ -224,11 +224,11 @@ def _neighbour(query: AggregateQuery, scan_from: ScanFrom, first: int) -> int:
     numbers = numbers_of(query.path)
     part = replace(query.read, end=query.grid.begin_within(first), order=Order.DESCENDING)
     scan = scan_from(part, 1)
-    for run in scan.runs():
+    for run in scan.batches():
         for record in run:
             if numbers([record]):
                 return query.grid.index_of(record.sort_key[:TIME_WIDTH])
-    if scan.left_off is not None:
+    if scan.stopped_at is not None:
         raise _no_progress(scan)
     return first
 
@@ -263,7 +263,7 @@ def _page(
         missing_count=0 if complete else scan.missing_count,
         percentiles=percentiles,
         percentile_error=RELATIVE_ERROR if approximate else 0,
-        spent=scan.spent,
+        spent=scan.cost,
     )
 
 
@@ -293,6 +293,6 @@ class Aggregator:
         spent = ReadCost()
 
         def scan_from(part: ReadQuery, wanted: int | None) -> Scan:
-            return self._reader.scan(part, wanted=wanted, budget=budget, spent=spent)
+            return self._reader.scan(part, requested=wanted, budget=budget, cost=spent)
 
         return aggregate(query, scan_from, limit=limit, cursor=cursor)

@@ -31,9 +31,10 @@ Number = int | float
 
 
 class Function(StrEnum):
-    """What is made of the numbers of an interval; of an interval without numbers, `count` is 0 and all else is None.
+    """A function of an interval's numbers. Without numbers `count` is 0 and all others are None.
 
-    `count` counts numbers, without a field events. `first` and `last` are in order of time, then sharding key and id.
+    `count` counts numbers, or events if no field is given. `first` and `last` are in order of time,
+    then sharding key and id.
     """
 
     COUNT = "count"
@@ -52,10 +53,11 @@ PERCENTILES: Final = {Function.P50: 0.5, Function.P90: 0.9, Function.P99: 0.99}
 
 
 class Fill(StrEnum):
-    """What stands in intervals without numbers, except for `count`, which is 0 there.
+    """The values of intervals without numbers, except for `count`, which is 0 there.
 
-    `none` leaves out intervals without events; `previous` repeats the interval before; `linear` lays a line between
-    the neighbours by their starts. Neither looks beyond the range: without a neighbour there, None stands.
+    `none` leaves out intervals without events. `previous` repeats the interval before. `linear`
+    interpolates between the neighbours by their starts. Neither looks beyond the range: without a
+    neighbour in it, the value is None.
     """
 
     NONE = "none"
@@ -66,7 +68,7 @@ class Fill(StrEnum):
 
 
 def interpolate(low: Number, high: Number, share: float) -> float:
-    """Return the double at `share`, 0 to 1, of the way from one number to another, both within the range of doubles."""
+    """Return the double at `share`, 0 to 1, of the way between two numbers in double range."""
     first, last = float(low), float(high)
     value = first + (last - first) * share
     return value if isfinite(value) else first * (1 - share) + last * share
@@ -80,7 +82,7 @@ class ExactSum(Struct):
 
     Attributes:
         whole: sum of the integers.
-        parts: doubles that add up to the exact sum of all doubles, the greatest first: a few of them.
+        parts: a few doubles, the greatest first, that add up to the exact sum of all doubles.
         has_doubles: whether any double was added, so that the sum is one.
     """
 
@@ -106,7 +108,7 @@ class ExactSum(Struct):
             self.parts = _condensed([value for value in values if abs(value) < _INTEGRAL])
 
     def total(self) -> Number | None:
-        """Return the sum: an integer if all were, else the nearest double, None beyond the range of doubles."""
+        """Return the sum: an integer if all were, else the nearest double; None beyond doubles."""
         if not self.has_doubles:
             return self.whole
         try:
@@ -137,11 +139,12 @@ _LARGEST_SKETCHED: Final = 1.7e308  # the sketch's own values lie up to its erro
 
 
 class Percentiles:
-    """The percentiles of numbers, as doubles. Neither their order nor how they are grouped shows in them.
+    """The percentiles of numbers, as doubles. They do not depend on order or grouping.
 
-    Up to `max_exact` they are kept, and percentiles interpolate linearly between ranks, as NumPy and pandas do. Beyond,
-    they go into a DDSketch (Masson, Rim, Lee: "DDSketch", VLDB 2019), and a percentile is within 0.5 % of the value
-    at its rank, rounded down: some 11 KB for values of three decimal orders, 2.3 MB for all that doubles can hold.
+    Up to `max_exact` numbers are kept, and percentiles interpolate linearly between ranks, as NumPy
+    and pandas do. More go into a DDSketch (Masson, Rim, Lee: "DDSketch", VLDB 2019). Then a
+    percentile is within 0.5 % of the value at its rank, rounded down. A sketch takes some 11 KB for
+    values of three decimal orders, 2.3 MB for all that doubles can hold.
     """
 
     def __init__(self, max_exact: int = MAX_EXACT) -> None:
@@ -166,7 +169,7 @@ class Percentiles:
             self._sketch.add(bounded, count)
         self._values = array("d")
 
-    def at(self, fractions: Sequence[float]) -> list[float | None]:
+    def values_at(self, fractions: Sequence[float]) -> list[float | None]:
         """Return the values at fractions of 0 to 1, in one go; None where nothing was added."""
         if self._sketch is not None:
             return [_sketched(self._sketch, fraction) for fraction in fractions]
@@ -228,7 +231,7 @@ class IntervalTally(Struct):
         self.sum.add(values)
 
     def value(self, function: Function) -> Number | None:
-        """Return one function of the numbers, None where it needs some and there are none; percentiles are not here."""
+        """Return a function's value, but no percentile; None if it needs numbers and has none."""
         if function is Function.COUNT:
             return self.count
         if not self.count:

@@ -23,9 +23,10 @@ _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class IntervalGrid:
-    """The intervals that a range of time meets; the first and the last may reach beyond it.
+    """The intervals that a range of time meets; the first and the last may exceed it.
 
-    They are counted from 1970-01-01T00:00Z, so days begin at midnight UTC; whole weeks from a Monday.
+    They are counted from 1970-01-01T00:00Z, so days begin at midnight UTC; whole
+    weeks are counted from a Monday.
 
     Attributes:
         start: the range's first time, stored text.
@@ -80,7 +81,8 @@ class IntervalGrid:
         return self.width or to_datetime(self.end) - to_datetime(self.start)
 
 
-_DEFAULT: Final = {False: (Function.COUNT,), True: (Function.COUNT, Function.AVG)}  # with a field
+# By whether a field is given.
+_DEFAULT: Final = {False: (Function.COUNT,), True: (Function.COUNT, Function.AVG)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,10 @@ class Row:
 
 @dataclass(slots=True)
 class OpenRow:
-    """An interval that events are still added to; it ends before `border`. `percentiles` is None where none are asked for."""
+    """An interval that events are added to. It ends before `border`.
+
+    `percentiles` is None if none are requested.
+    """
 
     index: int
     border: str
@@ -64,23 +67,23 @@ class RowMaker:
         self._max_exact = max_exact
         self.open: OpenRow | None = None
 
-    def rows(self, runs: Iterable[Sequence[StoredEvent]]) -> Iterator[Row]:
+    def rows(self, batches: Iterable[Sequence[StoredEvent]]) -> Iterator[Row]:
         """Yield each interval with events in it, once events of a later one follow.
 
-        `runs` are events in ascending order, unexpired, each once. Costs some microseconds a row and, mostly for
-        decoding, a few tenths of one an event.
+        `batches` are unexpired events in ascending order, each once. Costs some microseconds for
+        each row and a few tenths of one for each event, mostly for decoding.
         """
-        for run in runs:
-            at = 0
-            while at < len(run):
-                time = run[at].sort_key[:TIME_WIDTH]
+        for batch in batches:
+            start = 0
+            while start < len(batch):
+                time = batch[start].sort_key[:TIME_WIDTH]
                 if self.open is not None and time >= self.open.border:
                     yield self.close(self.open)
                 if self.open is None:
                     self.open = self._begin(self._query.grid.index_of(time))
-                stop = bisect_left(run, self.open.border, at, key=_sort_key)
-                self._add(self.open, run[at:stop])
-                at = stop
+                stop = bisect_left(batch, self.open.border, start, key=_sort_key)
+                self._add(self.open, batch[start:stop])
+                start = stop
 
     def close(self, row: OpenRow) -> Row:
         """Finish an interval."""
@@ -89,7 +92,7 @@ class RowMaker:
         found: dict[float, float | None] = {}
         if row.percentiles is not None:
             fractions = self._query.percentiles
-            found = dict(zip(fractions, row.percentiles.at(fractions), strict=True))
+            found = dict(zip(fractions, row.percentiles.values_at(fractions), strict=True))
         values = [
             _held(found[PERCENTILES[each]], tally) if each in PERCENTILES else tally.value(each)
             for each in self._query.functions
@@ -151,8 +154,9 @@ class Filler:
     ) -> Iterator[Row]:
         """Yield the rows of all intervals from `first` on.
 
-        `rows` are those with events, in order; `before` the last one with numbers before `first`. When they end, `stop`
-        tells up to which interval there are no others, and `ended` whether none come later.
+        `rows` are those with events, in order; `before` is the last with numbers before `first`.
+        After the last row, `stop` returns the interval before which no other row has events, and
+        `ended` whether there are no later rows.
         """
         if self._fill is Fill.NONE:
             yield from rows

@@ -6,16 +6,20 @@ deleted them. Of the others the one that the newest covering epoch has is return
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from operator import itemgetter
 
 from spillway import keys
 from spillway.layouts.model import Layout
-from spillway.scanning.streams import StoredEvent
+from spillway.scanning.streams import StoredEvent, sort_key_of
 from spillway.sharding import routing_hash
 
-__all__ = ["drop_copies", "newest_copy", "unexpired"]
-
-_sort_key = itemgetter(0)
+__all__ = [
+    "candidate_shards",
+    "copies_by_event",
+    "copy_rank",
+    "drop_copies",
+    "newest_copy",
+    "unexpired",
+]
 
 
 def unexpired(records: Iterable[StoredEvent], now: float) -> list[StoredEvent]:
@@ -24,26 +28,36 @@ def unexpired(records: Iterable[StoredEvent], now: float) -> list[StoredEvent]:
 
 
 def drop_copies(
-    run: list[StoredEvent], series: str, layout: Layout, now: float
-) -> Iterable[StoredEvent]:
-    """Return the unexpired events of a run, each once; copies are adjacent in the run."""
-    kept = unexpired(run, now)
-    if len(set(map(_sort_key, kept))) == len(kept):
-        return kept
-    return _resolved(kept, series, layout)
+    batch: list[StoredEvent], series: str, layout: Layout, now: float
+) -> list[StoredEvent]:
+    """Return the unexpired events of a sorted batch, each once."""
+    records = unexpired(batch, now)
+    if len(set(map(sort_key_of, records))) == len(records):
+        return records
+    return [newest_copy(copies, series, layout) for copies in copies_by_event(records)]
 
 
-def _resolved(run: list[StoredEvent], series: str, layout: Layout) -> Iterator[StoredEvent]:
-    for _, copies in groupby(run, key=_sort_key):
-        yield newest_copy(list(copies), series, layout)
+def copies_by_event(records: Iterable[StoredEvent]) -> Iterator[list[StoredEvent]]:
+    """Yield the copies of each event of sorted records."""
+    return (list(copies) for _, copies in groupby(records, key=sort_key_of))
 
 
 def newest_copy(copies: list[StoredEvent], series: str, layout: Layout) -> StoredEvent:
-    """Return the copy whose shard the newest epochs give the event, of several the one in the first such shard."""
-    time, sharding_key, _ = keys.parse_sort_key(copies[0].sort_key)
-    routing = routing_hash(series, sharding_key or copies[0].sort_key)
-    ranks = {
-        keys.partition_key(series, shard): rank
-        for rank, shard in enumerate(layout.candidates(time, routing))
-    }
-    return min(copies, key=lambda copy: ranks.get(copy.partition_key, len(ranks)))
+    """Return the copy in the event's shard under the newest epoch that has one.
+
+    An epoch may allow several shards. Then the copy in the first of these is returned.
+    """
+    shards = candidate_shards(copies[0].sort_key, series, layout)
+    return min(copies, key=lambda copy: copy_rank(copy, shards))
+
+
+def candidate_shards(sort_key: str, series: str, layout: Layout) -> list[int]:
+    """Return the shards that may hold an event, the newest epoch's first."""
+    time, sharding_key, _ = keys.parse_sort_key(sort_key)
+    return layout.candidates(time, routing_hash(series, sharding_key or sort_key))
+
+
+def copy_rank(copy: StoredEvent, shards: list[int]) -> int:
+    """Return the place of a copy's shard in `shards`, which is the last for any other shard."""
+    shard = keys.parse_partition_key(copy.partition_key).shard
+    return shards.index(shard) if shard in shards else len(shards)

@@ -1,29 +1,57 @@
-"""What a read may cost, and what it did cost."""
+"""What reads cost: DynamoDB's units of reading, the budget of a read, and its actual cost."""
 
+import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from spillway.errors import InvalidInputError
 from spillway.runtime import Runtime
 
-__all__ = ["ReadBudget", "ReadCost"]
+__all__ = [
+    "MAX_PAGE_ITEMS",
+    "PAGE_BYTES",
+    "UNIT_BYTES",
+    "ReadBudget",
+    "ReadCost",
+    "read_units",
+    "units_per_started_unit",
+]
+
+UNIT_BYTES: Final = 4_096  # of items read, for which a Query pays one unit
+PAGE_BYTES: Final = 1_000_000  # about what one Query reads at most
+MAX_PAGE_ITEMS: Final = 10_000  # more than a page holds
+
+
+def units_per_started_unit(*, consistent: bool) -> float:
+    """Return the read units that each started `UNIT_BYTES` of a Query cost."""
+    return 1.0 if consistent else 0.5
+
+
+def read_units(items_bytes: float, *, consistent: bool) -> float:
+    """Return the read units that a Query of about so many bytes is expected to cost.
+
+    Each started 4 KB costs half a unit, 1 if consistent. The last 4 KB are taken to be half filled.
+    """
+    units = items_bytes / UNIT_BYTES
+    started = math.ceil(units) if units <= 1 else units + 0.5
+    return max(1.0, started) * units_per_started_unit(consistent=consistent)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBudget:
-    """Bounds of one read; times in seconds of `Runtime.monotonic`.
+    """Bounds of one read. Times are seconds of `Runtime.monotonic`.
 
     Attributes:
-        deadline: requests are tried again until here.
-        patience: no further round of requests begins after this.
-        read_units: read units it may spend; None does not bound them. Items larger than those seen before may take a
-            round beyond it.
+        deadline: requests are tried again until then.
+        soft_deadline: no further round of requests begins after then.
+        read_units: read units that the read may cost; None for any. A round may exceed them if its
+            items are larger than those seen before.
     """
 
     deadline: float
-    patience: float
+    soft_deadline: float
     read_units: float | None = None
 
     @classmethod
@@ -32,22 +60,24 @@ class ReadBudget:
     ) -> "ReadBudget":
         """Return a budget that ends `timeout` seconds from now.
 
-        New rounds begin in its first half only, so that their requests, which may need retries, have the other half.
-        InvalidInputError where there are no units to spend.
+        New rounds begin in its first half only. The other half is for retries of their requests.
+
+        Raises:
+            InvalidInputError: `read_units` is not above 0.
         """
         if read_units is not None and not read_units > 0:
             raise InvalidInputError("invalid_query", "max_rcu", "must be greater than 0")
-        began = runtime.monotonic()
-        return cls(began + timeout, began + timeout / 2, read_units)
+        now = runtime.monotonic()
+        return cls(now + timeout, now + timeout / 2, read_units)
 
 
 class ReadCost:
-    """Counts of one read. Thread-safe.
+    """What one read has cost. Thread-safe.
 
     Attributes:
-        requests: answered queries and batch reads of events; the layout's own GetItem is not among them.
-        read_units: read capacity units that DynamoDB reported for them. What a cache answered costs none.
-        items: items that the answers held, copies and expired events among them.
+        requests: answered queries and batch reads of events, without the layout's own GetItem.
+        read_units: read capacity units that DynamoDB reported for them. A cache's answers cost 0.
+        items: items in the answers, including copies and expired events.
         rounds: times that the read waited for requests sent together.
     """
 
@@ -63,14 +93,10 @@ class ReadCost:
     def count(self, response: Mapping[str, Any]) -> None:
         """Count an answer to a Query that asked for its consumed capacity."""
         units = float(response.get("ConsumedCapacity", {}).get("CapacityUnits", 0))
-        self.add(units, len(response.get("Items", ())))
-
-    def add(self, read_units: float, items: int) -> None:
-        """Count one answered request."""
         with self._lock:
             self.requests += 1
-            self.read_units += read_units
-            self.items += items
+            self.read_units += units
+            self.items += len(response.get("Items", ()))
 
     def begin_round(self) -> None:
         """Count a round."""

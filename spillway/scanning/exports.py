@@ -10,16 +10,8 @@ from spillway.dynamodb.port import StorageError
 from spillway.errors import InvalidInputError
 from spillway.event import Event
 from spillway.scanning.costs import ReadBudget, ReadCost
-from spillway.scanning.export_scan import (
-    MAX_POOL,
-    ExportBatch,
-    ExportCursors,
-    ExportError,
-    ExportMode,
-    ExportOptions,
-    ExportPosition,
-    ExportScan,
-)
+from spillway.scanning.export_position import MAX_POOL, ExportCursors, ExportMode, ExportPosition
+from spillway.scanning.export_scan import ExportBatch, ExportError, ExportOptions, ExportScan
 from spillway.scanning.pages import Measure, stored_size, to_event
 from spillway.scanning.query import ReadQuery
 from spillway.scanning.sources import ReadSources
@@ -69,11 +61,11 @@ class Export:
 
     def __init__(self, walk: ExportScan, positions: ExportCursors, begin: ExportPosition) -> None:
         self.series = positions.series
-        self.spent: ReadCost = walk.spent
+        self.spent: ReadCost = walk.cost
         self.stopped: str | None = None
         self.failure: StorageError | None = None
         self._walk = walk
-        self._turns = walk.turns(begin)
+        self._turns = walk.batches(begin)
         self._positions = positions
         self._begun = False
         self._turn = ExportBatch([], begin, begin)
@@ -123,11 +115,11 @@ class Export:
         Raises:
             ExportError: a shard could not be read. Where events were read before it, these are returned first.
         """
-        self._walk.wanted = round(max_bytes / self._walk.item_bytes)
+        self._walk.remaining = round(max_bytes / self._walk.item_bytes)
         try:
             return self._filled(max_bytes, measure)
         finally:
-            self._walk.wanted = None
+            self._walk.remaining = None
 
     def _filled(self, max_bytes: int, measure: Measure) -> ExportChunk:
         records: list[StoredEvent] = []
@@ -140,8 +132,8 @@ class Export:
                         return self._chunk(records)
                     records.append(record)
                     self._at += 1
-                if self._walk.wanted is not None and size:
-                    self._walk.wanted = round((max_bytes - size) / size * len(records))
+                if self._walk.remaining is not None and size:
+                    self._walk.remaining = round((max_bytes - size) / size * len(records))
         except StorageError:
             if self._position == begun_at:
                 raise
@@ -161,7 +153,7 @@ class Export:
     def _is_stopped(self) -> bool:
         """Tell whether a bound is reached; none is before the first turn, so that each export gets on."""
         if self._begun and self.failure is None:
-            self.stopped = self._walk.exceeded()
+            self.stopped = self._walk.bound_reached()
         return self.stopped is not None
 
     def _take_turn(self) -> None:

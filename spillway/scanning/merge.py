@@ -1,33 +1,34 @@
 """The k-way merge: one ordered sequence out of many partitions, fetched only as far as it is read.
 
-Each round fetches the streams that hold the merge up, all at once. What all of them have fetched past, the
-*frontier*, is then final: buffered records up to it are concatenated and sorted, which Timsort does by merging
-the runs. Partitions that begin behind the frontier (later time buckets) stay closed until it reaches them.
+Each round fetches the streams that block the merge, all at once. What all streams have fetched
+past, the *frontier*, is then final. Buffered records up to it are concatenated and sorted; Timsort
+merges the sorted parts. Partitions that begin after the frontier stay closed until it reaches them.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from operator import itemgetter
 from typing import Final
 
 from spillway.scanning.partitions import ScanPartition
-from spillway.scanning.streams import PartitionStream, StoredEvent
+from spillway.scanning.streams import PartitionStream, StoredEvent, sort_key_of
 
 __all__ = ["OrderedMerge"]
 
-_sort_key = itemgetter(0)
 _MAX_BOUNDS: Final = 64  # opened at once
-_MAX_STREAMS: Final = 256  # open at once, but for those of one bound
+_MAX_STREAMS: Final = 256  # open at once, except those of one bound
 
 
 class OrderedMerge:
-    """The partitions of one source, in one order. `partitions` come in the order of their bounds.
+    """Merges the partitions of one source, which come in the order of their bounds.
 
-    `ahead` is how many bounds to open at first.
+    In each round the caller fetches streams, calls `take_final`, then `open_next`. Streams of
+    partitions with the same bound are opened together.
 
     Attributes:
-        opened: how many bounds were opened.
-        streams: those open; none where all is given out. Whoever uses the merge fetches them, takes, then opens.
-        upto: all records up to here were taken, in the order of the read; None where nothing is left.
+        opened_bounds: number of bounds opened so far.
+        streams: the open streams; empty once all records are taken.
+        next_partition: the first partition that is still closed; None if all are open.
+        position: all records up to here, in the order of the read, were taken; None at the end.
     """
 
     def __init__(
@@ -36,53 +37,66 @@ class OrderedMerge:
         open_stream: Callable[[ScanPartition], PartitionStream],
         *,
         descending: bool,
-        ahead: int = 1,
+        initial_bounds: int = 1,
     ) -> None:
-        self._waiting = _Waiting(partitions, open_stream)
+        self._partitions = partitions
+        self._open_stream = open_stream
         self._descending = descending
-        self.opened = 0
+        self.next_partition = next(partitions, None)
+        self.opened_bounds = 0
         self.streams: list[PartitionStream] = []
-        self.open(ahead)
-        self.upto = self._first(*(stream.reached for stream in self.streams))
+        self.open_next(initial_bounds)
+        self.position = self._first(*(stream.reached for stream in self.streams))
 
-    @property
-    def closed(self) -> ScanPartition | None:
-        """The first partition that is not open yet, None where all are."""
-        return self._waiting.following
-
-    def take(self) -> list[StoredEvent]:
-        """Remove and return the records that are final after a round, in order; copies of an event are adjacent."""
-        frontier = self._first(*(each.reached for each in self.streams if not each.exhausted))
-        run: list[StoredEvent] = []
+    def take_final(self) -> list[StoredEvent]:
+        """Remove and return the final records in order. Copies of an event are adjacent."""
+        frontier = self._first(*(each.reached for each in self.streams if not each.is_exhausted))
+        bound = self._next_bound
+        batch: list[StoredEvent] = []
         for stream in self.streams:
-            run += stream.take(self._final(stream.buffer, frontier))
-        run.sort(key=_sort_key, reverse=self._descending)
-        self.upto = self._first(frontier, self._waiting.bound)
-        self.streams = [each for each in self.streams if each.buffer or not each.exhausted]
-        return run
+            batch += stream.take(self._count_final(stream.buffer, frontier, bound))
+        batch.sort(key=sort_key_of, reverse=self._descending)
+        self.position = self._first(frontier, bound)
+        self.streams = [each for each in self.streams if each.buffer or not each.is_exhausted]
+        return batch
 
-    def open(self, bounds: int) -> None:
-        """Open the partitions of the next bounds, where nothing open is left to fetch before them.
+    def open_next(self, bounds: int = 1) -> None:
+        """Open the partitions of the next bounds, unless an open stream must be fetched first.
 
-        At most 64 bounds, and none after the first with 256 partitions open: what is opened at once
+        Opens at most 64 bounds, and only one once 256 partitions are open: what is opened at once
         is fetched in one round, and a read looks at its deadline between rounds.
         """
-        if any(each.holds_up for each in self.streams):
+        if any(each.blocks_merge for each in self.streams):
             return
         for number in range(min(max(1, bounds), _MAX_BOUNDS)):
             if number and len(self.streams) >= _MAX_STREAMS:
                 return
-            opened = self._waiting.open_next()
-            self.opened += bool(opened)
-            self.streams += opened
+            self._open_bound()
 
-    def _final(self, buffer: list[StoredEvent], frontier: str | None) -> int:
-        """Return how many buffered records nothing still to be fetched can come before."""
-        bound = self._waiting.bound
-        count = len(buffer)
-        while count and not self._is_final(buffer[count - 1].sort_key, frontier, bound):
-            count -= 1
-        return count
+    @property
+    def _next_bound(self) -> str | None:
+        return None if self.next_partition is None else self.next_partition.bound
+
+    def _open_bound(self) -> None:
+        bound = self._next_bound
+        if bound is None:
+            return
+        self.opened_bounds += 1
+        while self.next_partition is not None and self.next_partition.bound == bound:
+            self.streams.append(self._open_stream(self.next_partition))
+            self.next_partition = next(self._partitions, None)
+
+    def _count_final(
+        self, buffer: list[StoredEvent], frontier: str | None, bound: str | None
+    ) -> int:
+        """Return how many of the buffered records no unfetched record can precede."""
+
+        def is_open(record: StoredEvent) -> bool:
+            return not self._is_final(record.sort_key, frontier, bound)
+
+        if not buffer or not is_open(buffer[-1]):
+            return len(buffer)
+        return bisect_left(buffer, True, key=is_open)
 
     def _is_final(self, sort_key: str, frontier: str | None, bound: str | None) -> bool:
         if self._descending:
@@ -92,33 +106,6 @@ class OrderedMerge:
         return (frontier is None or sort_key <= frontier) and (bound is None or sort_key < bound)
 
     def _first(self, *positions: str | None) -> str | None:
-        """Return what comes first in the order of the read; None positions come last."""
-        known = [position for position in positions if position is not None]
-        return (max if self._descending else min)(known, default=None)
-
-
-class _Waiting:
-    """Partitions not opened yet, `following` the first; those with the same bound are opened together."""
-
-    def __init__(
-        self,
-        partitions: Iterator[ScanPartition],
-        open_stream: Callable[[ScanPartition], PartitionStream],
-    ) -> None:
-        self._partitions = partitions
-        self._open = open_stream
-        self.following = next(partitions, None)
-
-    @property
-    def bound(self) -> str | None:
-        """Where the next closed partition may begin, None where none is left."""
-        return None if self.following is None else self.following.bound
-
-    def open_next(self) -> list[PartitionStream]:
-        """Open the partitions of the next bound."""
-        opened = []
-        bound = self.bound
-        while self.following is not None and self.following.bound == bound:
-            opened.append(self._open(self.following))
-            self.following = next(self._partitions, None)
-        return opened
+        """Return the first position in the order of the read. None sorts last."""
+        present = [position for position in positions if position is not None]
+        return (max if self._descending else min)(present, default=None)

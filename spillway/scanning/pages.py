@@ -21,20 +21,20 @@ __all__ = [
     "to_event",
 ]
 
-MAX_MISSING: Final = 20  # partitions that a page names of those it left off
+MAX_MISSING: Final = 20  # unfinished partitions that a page names
 
 Measure = Callable[[StoredEvent], int]
-"""Bytes that a record adds to a page, by which the page's budget is counted."""
+"""Returns the bytes that a record adds to a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A partition that a read left off.
+    """A partition that a read did not finish.
 
     Attributes:
         partition: its partition key, of the table or of the index.
-        reached: the position up to which it was read, in the order of the read; it begins with a stored time.
-        error: the code of the error that its last request ended with; None where none was sent.
+        reached: the position up to which it was read; it begins with a stored time.
+        error: the error code of its last request; None if no request was sent.
     """
 
     partition: str
@@ -44,13 +44,13 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What a page was expected to cost, and what it did.
+    """The plan of a page, its estimated and its actual cost.
 
     Attributes:
         source: where the read began: `table` or `index`.
         reason: why.
-        estimates: requests and read units that the page was expected to cost, by source.
-        requests, read_units, rounds: what it cost; see `Spent`.
+        estimates: expected requests and read units of the page, by source.
+        requests, read_units, rounds: its actual cost; see `ReadCost`.
         items: items fetched.
         returned: events of the page.
         seconds: time that it took.
@@ -69,17 +69,18 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Events in order, and where to go on.
+    """Events in order, and a cursor for the next page.
 
     Attributes:
         series: the series read.
         records: the stored events, payloads as JSON text.
-        cursor: opaque, for the next page of the same query; None after the last. Also after a page without events.
-        explanation: its plan, and what it cost.
-        reason: why the page ends before its limit and before its range does: `deadline`, `read_units` or the code of
-            a storage error; None where it does not.
-        missing: partitions that were left off then: up to 20, those with errors first.
-        missing_count: how many partitions were left off.
+        cursor: opaque, for the next page of the same query; None after the last. A page without
+            events may have one.
+        explanation: its plan and its cost.
+        reason: why the page ends before its limit and before the end of its range: `deadline`,
+            `read_units` or the code of a storage error; None if it is complete.
+        missing: partitions that were not finished: up to 20, those with errors first.
+        missing_count: how many partitions were not finished.
     """
 
     series: str
@@ -92,12 +93,12 @@ class Page:
 
     @property
     def complete(self) -> bool:
-        """Whether the page holds all that was asked for: its limit or budget of bytes, or the range to its end."""
+        """Whether the page ends at its limit, its bytes or the end of its range."""
         return self.reason is None
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The events, payloads decoded; decoded anew at each use."""
+        """The events with decoded payloads. Each use decodes them again."""
         return tuple(to_event(self.series, record) for record in self.records)
 
 

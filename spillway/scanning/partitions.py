@@ -1,4 +1,4 @@
-"""Which partitions a read has to open: the shards of the epochs that meet its range, or the index's buckets."""
+"""The partitions that a read opens: shards of the epochs in its range, or the index's buckets."""
 
 import heapq
 from collections.abc import Iterator
@@ -39,8 +39,9 @@ class ScanPartition:
 def partitions_of(layout: Layout, query: ReadQuery, source: Source) -> Iterator[ScanPartition]:
     """Yield every partition that may hold an event of the query, in the order of their bounds.
 
-    A read of the table opens one partition a shard: `0 … max(fan_out) - 1` over the epochs that meet its range,
-    by sharding key only the shards it can be in. A read of the index opens, lazily, index shards x buckets.
+    A read of the table opens one partition for each shard: `0 … max(fan_out) - 1` over the epochs
+    that meet its range, with a sharding key only the shards that may hold it. A read of the index
+    opens, lazily, index shards x buckets.
     """
     if source is Source.INDEX:
         yield from _index_partitions(layout, query)
@@ -61,14 +62,14 @@ def shards_in_range(layout: Layout, query: ReadQuery) -> list[int]:
 
 def _index_partitions(layout: Layout, query: ReadQuery) -> Iterator[ScanPartition]:
     epochs = layout.meeting(query.start, query.end)
-    walks = [
-        _walk(query, [epoch for epoch in epochs if epoch.bucket is bucket], bucket)
+    by_size = [
+        _buckets(query, [epoch for epoch in epochs if epoch.bucket is bucket], bucket)
         for bucket in TimeBucket
     ]
-    return heapq.merge(*walks, key=lambda partition: partition.bound, reverse=query.descending)
+    return heapq.merge(*by_size, key=lambda partition: partition.bound, reverse=query.descending)
 
 
-def _walk(query: ReadQuery, epochs: list[Epoch], bucket: TimeBucket) -> Iterator[ScanPartition]:
+def _buckets(query: ReadQuery, epochs: list[Epoch], bucket: TimeBucket) -> Iterator[ScanPartition]:
     """Yield the partitions of all buckets of one size that the range and some of the epochs meet.
 
     A bucket has the most index shards of its epochs. Times without an epoch cost nothing.

@@ -16,47 +16,47 @@ __all__ = ["SeriesStats", "SeriesStatsCache", "mean_bytes", "seconds_between", "
 
 
 _MAX_SERIES: Final = 10_000
-_SAMPLE: Final = 16  # records whose sizes are looked at
-_AVOIDED_FOR: Final = 5.0  # seconds after a throttle
-_BUCKET_BYTES: Final = 13  # that the index's partition key has more than the table's
+_SAMPLE: Final = 16  # records whose sizes are measured
+_AVOID_SECONDS: Final = 5.0  # after a throttle
+_BUCKET_BYTES: Final = 13  # by which the index's partition key is longer than the table's
 _NAMES: Final = sum(map(len, (PARTITION_KEY, SORT_KEY, PAYLOAD, INDEX_PARTITION_KEY)))
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesStats:
-    """What is known of a series.
+    """What earlier reads observed of a series.
 
     Attributes:
         item_bytes: mean size of a stored event, by DynamoDB's count.
-        per_second: events a second of event time in the range read last; None before the first read.
-        offsets: seconds from the beginning of a range to events of it, a sample in order; empty where none was taken.
-        each: how many events each of the sample stands for.
+        per_second: events a second of event time in the range read last; None before a read.
+        offsets: seconds from the start of a range to some of its events, in order; may be empty.
+        events_per_offset: how many events each offset stands for.
     """
 
     item_bytes: float = 200.0
     per_second: float | None = None
     offsets: tuple[float, ...] = ()
-    each: int = 1
+    events_per_offset: int = 1
 
     def events_in(self, seconds: float) -> float | None:
-        """Return how many events a range of so many seconds is expected to hold, None where nothing is known."""
+        """Return how many events a range is expected to hold; None without statistics."""
         return None if self.per_second is None else self.per_second * seconds
 
     def seconds_for(self, events: float) -> float:
-        """Return in how many seconds from its beginning a range is expected to hold so many events."""
+        """Return the seconds from its start in which a range is expected to hold `events`."""
         if not self.per_second:
             return math.inf
-        gap = self.each / self.per_second
-        passed = (max(0.0, self.offsets[0] - gap) if self.offsets else 0.0, *self.offsets)
-        whole, part = divmod(events / self.each, 1.0)
-        at = min(int(whole), len(passed) - 1)
-        if at == len(passed) - 1:
-            return passed[at] + (events / self.each - at) * gap
-        return passed[at] + part * (passed[at + 1] - passed[at])
+        gap = self.events_per_offset / self.per_second
+        offsets = (max(0.0, self.offsets[0] - gap) if self.offsets else 0.0, *self.offsets)
+        whole, part = divmod(events / self.events_per_offset, 1.0)
+        index = min(int(whole), len(offsets) - 1)
+        if index == len(offsets) - 1:
+            return offsets[index] + (events / self.events_per_offset - index) * gap
+        return offsets[index] + part * (offsets[index + 1] - offsets[index])
 
 
 def mean_bytes(records: Sequence[StoredEvent]) -> float:
-    """Return the mean size of stored events as DynamoDB counts it, but for their expiry; by a few of the records."""
+    """Return the mean size of a sample of records, as DynamoDB counts it without expiry."""
     sample = records[:: max(1, len(records) // _SAMPLE)]
     return sum(map(_bytes, sample)) / len(sample)
 
@@ -67,31 +67,31 @@ def _bytes(record: StoredEvent) -> int:
 
 
 class SeriesStatsCache:
-    """SeriesStats figures by series, the least recently used forgotten first; thread-safe, no requests."""
+    """Statistics by series. Thread-safe. The least recently learned series is dropped first."""
 
     def __init__(self, monotonic: Callable[[], float], max_series: int = _MAX_SERIES) -> None:
         self._monotonic = monotonic
         self._max = max_series
-        self._known: OrderedDict[str, SeriesStats] = OrderedDict()
+        self._stats: OrderedDict[str, SeriesStats] = OrderedDict()
         self._throttled: OrderedDict[tuple[str, Source], float] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, series: str) -> SeriesStats:
-        """Return what is known of a series, defaults where nothing is."""
+    def get(self, series: str) -> SeriesStats:
+        """Return the statistics of a series, defaults if it has none."""
         with self._lock:
-            return self._known.get(series, SeriesStats())
+            return self._stats.get(series, SeriesStats())
 
     def learn(self, series: str, item_bytes: float | None, per_second: float | None) -> None:
-        """Take in what a read has shown; None where it has shown nothing."""
+        """Add what a read observed; None leaves a figure as it is."""
         with self._lock:
-            known = self._known.pop(series, SeriesStats())
+            stats = self._stats.pop(series, SeriesStats())
             if item_bytes is not None:
-                known = replace(known, item_bytes=item_bytes)
+                stats = replace(stats, item_bytes=item_bytes)
             if per_second is not None:
-                known = replace(known, per_second=per_second)
-            self._known[series] = known
-            if len(self._known) > self._max:
-                self._known.popitem(last=False)
+                stats = replace(stats, per_second=per_second)
+            self._stats[series] = stats
+            if len(self._stats) > self._max:
+                self._stats.popitem(last=False)
 
     def note_throttle(self, series: str, source: Source) -> None:
         """Remember that a source throttled reads of a series just now."""
@@ -101,33 +101,33 @@ class SeriesStatsCache:
             if len(self._throttled) > self._max:
                 self._throttled.popitem(last=False)
 
-    def avoided(self, series: str) -> Source | None:
-        """Return the source that throttled last, within some seconds; None where none did."""
-        since = self._monotonic() - _AVOIDED_FOR
+    def throttled_source(self, series: str) -> Source | None:
+        """Return the source that throttled last within 5 seconds; None if none did."""
+        since = self._monotonic() - _AVOID_SECONDS
         with self._lock:
             recent = [
-                (at, source)
+                (time, source)
                 for source in (Source.TABLE, Source.INDEX)
-                if (at := self._throttled.get((series, source), since)) > since
+                if (time := self._throttled.get((series, source), since)) > since
             ]
         return max(recent, default=(0.0, None))[1]
 
 
 def seconds_between(one: str, other: str) -> float:
-    """Return the seconds from one position to another, whichever comes first; positions begin with a stored time."""
+    """Return the seconds between two positions, which begin with a stored time."""
     return abs(to_epoch(one[:TIME_WIDTH]) - to_epoch(other[:TIME_WIDTH]))
 
 
 def stats_from_probe(
-    stream: PartitionStream, query: ReadQuery, shards: int, known: SeriesStats
+    stream: PartitionStream, query: ReadQuery, shards: int, stats: SeriesStats
 ) -> SeriesStats:
-    """Return what is known of a series after the first page of one of so many shards, since hashing makes all alike."""
+    """Return statistics after the first page of one of `shards`, since hashing makes all alike."""
     records = stream.buffer
     begin, end = query.start, query.end
     if query.descending:
         begin, end = end, begin
-    seconds = seconds_between(begin, end if stream.exhausted else stream.reached)
+    seconds = seconds_between(begin, end if stream.is_exhausted else stream.reached)
     if not records or not seconds:
-        return replace(known, per_second=0.0 if seconds else None)
+        return replace(stats, per_second=0.0 if seconds else None)
     offsets = tuple(seconds_between(begin, record.sort_key) for record in records)
     return SeriesStats(mean_bytes(records), shards * len(records) / seconds, offsets, shards)

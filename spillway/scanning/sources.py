@@ -20,9 +20,9 @@ __all__ = ["ReadSources", "ScanRequests", "SourceThrottledError", "Staleness"]
 
 
 class Staleness(Enum):
-    """How old what a read sees may be."""
+    """How far a read may lag behind writes."""
 
-    NONE = auto()  # every write acknowledged before is seen
+    NONE = auto()  # every acknowledged write is seen
     SECONDS = auto()  # the process cache's time to live, and DynamoDB's lag
     MINUTES = auto()  # that, and the time to live of a cache before DynamoDB
 
@@ -33,34 +33,35 @@ class ReadSources:
 
     Attributes:
         call: DynamoDB.
-        cached: DynamoDB by way of a cache, for reads that may lag; `call` where there is none.
-        experience: what reads have shown of their series.
+        cached: DynamoDB through a cache, for reads that may lag; `call` if there is none.
+        stats: what earlier reads observed of their series.
         index_has_payload: whether reads from the index return whole events.
         open_for: seconds after which nothing is expected to be added to a range that has ended.
     """
 
     call: Call
     cached: Call
-    experience: SeriesStatsCache
+    stats: SeriesStatsCache
     index_has_payload: bool
     open_for: float
     table: str
     layouts: LayoutSource
     runtime: Runtime
 
-    def age(self, end: str, *, consistent: bool) -> Staleness:
-        """Return how old what is read of times before `end` may be: only closed ranges come from a cache.
+    def staleness(self, end: str, *, consistent: bool) -> Staleness:
+        """Return how far a read of times before `end` may lag.
 
-        An open one would lack its latest events, after a growth of its layout most of them.
+        Only closed ranges come from a cache. An open one would lack its latest events, and most
+        events after a growth of its layout.
         """
         if consistent:
             return Staleness.NONE
         closed = end <= format_epoch(self.runtime.now() - self.open_for)
         return Staleness.MINUTES if closed and self.cached is not self.call else Staleness.SECONDS
 
-    def layout(self, series: str, age: Staleness) -> Layout | None:
-        """Return the layout, None where the series has none."""
-        match age:
+    def layout(self, series: str, staleness: Staleness) -> Layout | None:
+        """Return the layout of a series; None if it has none."""
+        match staleness:
             case Staleness.NONE:
                 return self.layouts.read(series)
             case Staleness.SECONDS:
@@ -68,16 +69,16 @@ class ReadSources:
             case Staleness.MINUTES:
                 return self.layouts.read_cached(series)
 
-    def events(self, age: Staleness) -> Call:
-        """Return the way to the events."""
-        return self.cached if age is Staleness.MINUTES else self.call
+    def events(self, staleness: Staleness) -> Call:
+        """Return the port that reads events."""
+        return self.cached if staleness is Staleness.MINUTES else self.call
 
 
 T = TypeVar("T")
 
 
 class SourceThrottledError(StorageError):
-    """A source throttled while another could be asked; `throttle` is what it answered."""
+    """A source throttled while the other may be read instead; `throttle` is its answer."""
 
     def __init__(self, throttle: ThrottledError) -> None:
         super().__init__(throttle.code, throttle.message)
@@ -85,24 +86,30 @@ class SourceThrottledError(StorageError):
 
 
 class ScanRequests:
-    """The requests of one read. Used by many threads; `switchable` changes between rounds only.
+    """Sends the requests of one read. Thread-safe; `may_switch` changes between rounds only.
 
     Attributes:
-        switchable: whether a throttled request fails at once, as SourceThrottledError, since another source may answer.
+        may_switch: whether a throttled request fails at once, as SourceThrottledError, because the
+            other source may be read instead.
     """
 
     def __init__(
-        self, sources: ReadSources, series: str, age: Staleness, deadline: float, spent: ReadCost
+        self,
+        sources: ReadSources,
+        series: str,
+        staleness: Staleness,
+        deadline: float,
+        cost: ReadCost,
     ) -> None:
         self._sources = sources
         self._series = series
-        self._age = age
+        self._staleness = staleness
         self._deadline = deadline
-        self._spent = spent
-        self.switchable = False
+        self._cost = cost
+        self.may_switch = False
 
     def to(self, source: Source) -> Call:
-        """Return the way to the events of a source."""
+        """Return the port that reads a source."""
         return partial(self._send, source)
 
     def retrying(self, task: Callable[[], T]) -> T:
@@ -112,15 +119,17 @@ class ScanRequests:
     def _send(
         self, source: Source, operation: str, request: Mapping[str, Any], /
     ) -> dict[str, Any]:
-        response = self.retrying(partial(self._once, source, operation, request))
-        self._spent.count(response)
+        response = self.retrying(partial(self._send_once, source, operation, request))
+        self._cost.count(response)
         return response
 
-    def _once(self, source: Source, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _send_once(
+        self, source: Source, operation: str, request: Mapping[str, Any]
+    ) -> dict[str, Any]:
         try:
-            return self._sources.events(self._age)(operation, request)
+            return self._sources.events(self._staleness)(operation, request)
         except ThrottledError as error:
-            self._sources.experience.note_throttle(self._series, source)
-            if self.switchable:
+            self._sources.stats.note_throttle(self._series, source)
+            if self.may_switch:
                 raise SourceThrottledError(error) from error
             raise

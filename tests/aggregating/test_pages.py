@@ -256,14 +256,14 @@ def test_one_row_is_in_memory_at_a_time() -> None:
     class Watched(World):
         def scan(self, query: Any, wanted: int | None) -> Any:
             scan = super().scan(query, wanted)
-            runs = scan.runs
+            batches = scan.batches
 
             def noted() -> Any:
-                for run in runs():
-                    taken.extend(run)
-                    yield run
+                for batch in batches():
+                    taken.extend(batch)
+                    yield batch
 
-            scan.runs = noted  # type: ignore[method-assign]
+            scan.batches = noted  # type: ignore[method-assign]
             return scan
 
     page = aggregate(

@@ -45,20 +45,20 @@ class FakeScan:
     size: int
     most: int | None = None
     ahead: bool = False
-    left_off: str | None = None
+    stopped_at: str | None = None
     missing: tuple[Missing, ...] = ()
     missing_count: int = 0
     reason: str | None = None
     failure: StorageError | None = None
-    spent: ReadCost = field(default_factory=ReadCost)
+    cost: ReadCost = field(default_factory=ReadCost)
 
-    def runs(self) -> Iterator[list[StoredEvent]]:
+    def batches(self) -> Iterator[list[StoredEvent]]:
         given = self.records if self.most is None else self.records[: self.most]
         for at in range(0, len(given), self.size):
             yield list(given[at : at + self.size])
         if len(given) < len(self.records):
             last, following = given[-1].sort_key, self.records[len(given)].sort_key[:TIME_WIDTH]
-            self.left_off = following if self.ahead and following > last else last
+            self.stopped_at = following if self.ahead and following > last else last
             self.reason = "deadline"
 
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spillway.aggregating.query import AggregateQuery
-from spillway.scanning.export_scan import ExportCursors, ExportMode
+from spillway.scanning.export_position import ExportCursors, ExportMode
 from spillway.scanning.query import ReadQuery
 from spillway.timestamps import format_time
 from tests.api.conftest import Api

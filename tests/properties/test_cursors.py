@@ -15,7 +15,7 @@ from spillway.aggregating.aggregate import AggregateRow
 from spillway.aggregating.query import AggregateQuery
 from spillway.keys import sort_key
 from spillway.scanning.cursor import decode_cursor
-from spillway.scanning.export_scan import ExportCursors, ExportMode
+from spillway.scanning.export_position import ExportCursors, ExportMode
 from spillway.scanning.query import ReadQuery
 from spillway.timestamps import format_time
 from tests.support.cursors import bad_cursors

@@ -14,7 +14,7 @@ from spillway.scanning.merge import OrderedMerge
 from spillway.scanning.pages import to_event
 from spillway.scanning.partitions import ScanPartition
 from spillway.scanning.query import Order, ReadQuery
-from spillway.scanning.streams import PartitionStream, RangeQuery, decode_event
+from spillway.scanning.streams import PartitionStream, decode_event
 from spillway.sharding import routing_hash, shard_of
 from spillway.timestamps import format_time
 from tests.support.fakes import NOON
@@ -26,7 +26,6 @@ from tests.support.strategies import orders, power_of_two_shards, ranges, recent
 
 START, END = NOON - 6 * HOUR, NOON + HOUR
 spans = st.just((START, END)) | ranges(START, END)
-END_KEY = "~"  # sorts after every sort key
 sort_keys = st.integers(0, 60).map(lambda n: f"{format_time(NOON)}#{n:03}")
 
 
@@ -44,23 +43,20 @@ def test_a_merge_is_the_sorted_union(parts: list[set[str]], page: int, order: st
     query = ReadQuery.checked(
         "s", START, END, order=order, sharding_key=None, source="table", consistent=False
     )
-    template = RangeQuery(EVENTS, query, None)
-
     descending = order == Order.DESCENDING
+    bound = query.end if descending else query.start
     merge = OrderedMerge(
-        iter([ScanPartition(f"s#{n}", query.start, on_index=False) for n in range(len(parts))]),
-        lambda partition: PartitionStream(
-            table, template, partition, END_KEY if descending else ""
-        ),
+        iter([ScanPartition(f"s#{n}", bound, on_index=False) for n in range(len(parts))]),
+        lambda partition: PartitionStream(table, EVENTS, query, partition),
         descending=descending,
     )
     merged: list[str] = []
     while merge.streams:
         for stream in merge.streams:
-            if stream.holds_up:
+            if stream.blocks_merge:
                 stream.fetch(page)
-        merged += [record.sort_key for record in merge.take()]
-        merge.open(1)
+        merged += [record.sort_key for record in merge.take_final()]
+        merge.open_next()
     assert merged == sorted((key for part in parts for key in part), reverse=descending)
 
 

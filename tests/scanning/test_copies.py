@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spillway import Settings
 from spillway.layouts.model import Epoch, Layout
-from spillway.scanning.export_scan import CopyLookup
+from spillway.scanning.export_copies import CopyLookup
 from spillway.scanning.query import ReadQuery
 from spillway.sharding import routing_hash, shard_of
 from spillway.timestamps import format_time
@@ -82,7 +82,7 @@ def test_a_shard_is_skipped_only_where_nothing_after_the_cursor_can_lie_in_it() 
 
 
 @given(st.sets(sort_keys), st.sets(sort_keys, min_size=1), st.integers(1, 30))
-def test_a_lookup_finds_what_the_shard_holds_with_at_max_a_request_an_event(
+def test_a_lookup_finds_what_the_shard_holds_with_at_most_a_request_an_event(
     held: set[str], wanted: set[str], page: int
 ) -> None:
     world = _world(epoch(1, shards=2))
@@ -93,8 +93,7 @@ def test_a_lookup_finds_what_the_shard_holds_with_at_max_a_request_an_event(
     query = ReadQuery.checked(
         SERIES, START, END, order="asc", sharding_key=None, source="table", consistent=True
     )
-    send = world.memory.wrap(world.table)
-    lookup = CopyLookup(EVENTS, query, lambda _, request: send("Query", request), 0)
+    lookup = CopyLookup(world.memory.wrap(world.table), EVENTS, query, 0)
     assert set(lookup.find(1, sorted(wanted))) == held & wanted
     assert world.table.counts["Query"] <= len(wanted)
 

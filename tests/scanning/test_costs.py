@@ -11,7 +11,8 @@ import pytest
 
 from spillway import EventStore, Settings
 from spillway.dynamodb.port import Call
-from spillway.scanning.export_scan import ShardBlock, ShardStream
+from spillway.scanning.merge import OrderedMerge
+from spillway.scanning.streams import StoredEvent
 from tests.scanning.world import END, START, small_pages
 from tests.support.fakes import NOON, fake_runtime
 from tests.support.layouts import epoch, store_layout
@@ -97,16 +98,13 @@ def test_blocks_send_and_hold_no_more_than_the_pool(
         return [task() for task in tasks]
 
     held: list[int] = []
-    turn = ShardBlock.turn
+    take_final = OrderedMerge.take_final
 
-    def measured(block: ShardBlock, fetch: Callable[[list[ShardStream]], None]) -> Any:
-        def fetch_and_count(due: list[ShardStream]) -> None:
-            fetch(due)
-            held.append(sum(len(lane.buffer) for lane in block._lanes))  # noqa: SLF001
+    def measured(merge: OrderedMerge) -> list[StoredEvent]:
+        held.append(sum(len(stream.buffer) for stream in merge.streams))
+        return take_final(merge)
 
-        return turn(block, fetch_and_count)
-
-    monkeypatch.setattr(ShardBlock, "turn", measured)
+    monkeypatch.setattr(OrderedMerge, "take_final", measured)
     store = EventStore(
         small_pages(memory.table, 7),
         table=EVENTS,

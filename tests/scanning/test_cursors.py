@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spillway import InvalidInputError, Settings
 from spillway.keys import sort_key
-from spillway.scanning.export_scan import ExportCursors, ExportMode, ExportPosition
+from spillway.scanning.export_position import ExportCursors, ExportMode, ExportPosition
 from spillway.scanning.query import ReadQuery
 from spillway.timestamps import format_time
 from tests.scanning.world import END, START

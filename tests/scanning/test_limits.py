@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillway.scanning.limits import UNIT_BYTES, fit_limits, limit_for, limit_through
+from spillway.scanning.costs import UNIT_BYTES
+from spillway.scanning.limits import fit_limits, limit_for, limit_with_filter
 
 
 def _counts(random: Random, wanted: int, shards: int) -> list[int]:
@@ -67,7 +68,7 @@ def test_limits_never_cost_more_than_is_left(
 
 
 def test_a_read_that_passes_items_over_asks_for_more_the_more_it_passes_over() -> None:
-    limits = [limit_through(10, kept, 100 - kept, 1) for kept in (100, 50, 10, 1)]
+    limits = [limit_with_filter(10, kept, 100 - kept, 1) for kept in (100, 50, 10, 1)]
     assert limits == sorted(limits)
     assert limits[0] < 15
     assert limits[-1] == 1_000

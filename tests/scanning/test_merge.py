@@ -8,7 +8,7 @@ from spillway.scanning.copies import drop_copies
 from spillway.scanning.merge import OrderedMerge
 from spillway.scanning.partitions import ScanPartition
 from spillway.scanning.query import ReadQuery
-from spillway.scanning.streams import PartitionStream, RangeQuery, StoredEvent
+from spillway.scanning.streams import PartitionStream, StoredEvent
 from tests.support.fakes import NOON
 from tests.support.layouts import epoch, layout_of
 from tests.support.stores import HOUR
@@ -38,15 +38,15 @@ class _Pages:
         return response
 
 
-class _Run(NamedTuple):
+class _Batch(NamedTuple):
     records: list[StoredEvent]
-    upto: str | None
+    position: str | None
 
 
-def _runs(
-    pages: _Pages, partitions: Iterable[ScanPartition], *, descending: bool = False, ahead: int = 1
-) -> Iterator[_Run]:
-    """Yield the runs of a merge whose every round fetches the streams that hold it up."""
+def _batches(
+    pages: _Pages, partitions: Iterable[ScanPartition], *, descending: bool = False, bounds: int = 1
+) -> Iterator[_Batch]:
+    """Yield the batches of a merge whose rounds each fetch the blocking streams."""
     query = ReadQuery.checked(
         "ORD",
         NOON - HOUR,
@@ -56,22 +56,21 @@ def _runs(
         source="table",
         consistent=False,
     )
-    template = RangeQuery("events", query, None)
     merge = OrderedMerge(
         iter(partitions),
-        lambda partition: PartitionStream(pages, template, partition, partition.bound),
+        lambda partition: PartitionStream(pages, "events", query, partition),
         descending=descending,
     )
     while merge.streams:
         for stream in merge.streams:
-            if stream.holds_up:
+            if stream.blocks_merge:
                 stream.fetch(100)
-        yield _Run(merge.take(), merge.upto)
-        merge.open(ahead)
+        yield _Batch(merge.take_final(), merge.position)
+        merge.open_next(bounds)
 
 
-def _merged(runs: Iterable[_Run]) -> list[int]:
-    return [NAMES.index(record.sort_key) for run in runs for record in run.records]
+def _merged(batches: Iterable[_Batch]) -> list[int]:
+    return [NAMES.index(record.sort_key) for batch in batches for record in batch.records]
 
 
 def _partitions(*keys: str, bound: str = NAMES[0][:27]) -> list[ScanPartition]:
@@ -80,46 +79,46 @@ def _partitions(*keys: str, bound: str = NAMES[0][:27]) -> list[ScanPartition]:
 
 def test_partitions_become_one_sorted_sequence() -> None:
     pages = _Pages({"a": [[0, 3], [6, 9]], "b": [[1, 2], [4]], "c": [[]], "d": [[5, 7, 8]]})
-    assert _merged(_runs(pages, _partitions("a", "b", "c", "d"))) == list(range(10))
+    assert _merged(_batches(pages, _partitions("a", "b", "c", "d"))) == list(range(10))
 
 
 def test_descending_pages_become_one_descending_sequence() -> None:
     pages = _Pages({"a": [[9, 6], [3, 0]], "b": [[4], [2, 1]], "d": [[8, 7, 5]]})
-    runs = _runs(pages, _partitions("a", "b", "d"), descending=True)
-    assert _merged(runs) == list(range(9, -1, -1))
+    batches = _batches(pages, _partitions("a", "b", "d"), descending=True)
+    assert _merged(batches) == list(range(9, -1, -1))
 
 
 def test_a_page_is_fetched_only_where_it_holds_the_merge_up() -> None:
     pages = _Pages({"a": [[0], [1], [2]], "b": [[8], [9]]})
-    runs = _runs(pages, _partitions("a", "b"))
-    assert _merged([next(runs)]) == [0]
+    batches = _batches(pages, _partitions("a", "b"))
+    assert _merged([next(batches)]) == [0]
     assert sorted(pages.asked) == ["a", "b"]
-    assert _merged([next(runs)]) == [1]
+    assert _merged([next(batches)]) == [1]
     assert sorted(pages.asked) == ["a", "a", "b"]
 
 
 def test_an_empty_page_with_a_position_is_not_the_end() -> None:
     pages = _Pages({"a": [[], [], [5]], "b": [[6]]})
-    assert _merged(_runs(pages, _partitions("a", "b"))) == [5, 6]
+    assert _merged(_batches(pages, _partitions("a", "b"))) == [5, 6]
 
 
 def test_copies_are_neighbours_in_one_run() -> None:
     pages = _Pages({"a": [[0, 1], [2]], "b": [[1, 2], [3]], "c": [[1]]})
-    runs = list(_runs(pages, _partitions("a", "b", "c")))
-    assert _merged(runs) == [0, 1, 1, 1, 2, 2, 3]
-    for run in runs:
-        assert not {r.sort_key for r in run.records} & {
-            r.sort_key for other in runs if other is not run for r in other.records
+    batches = list(_batches(pages, _partitions("a", "b", "c")))
+    assert _merged(batches) == [0, 1, 1, 1, 2, 2, 3]
+    for batch in batches:
+        assert not {r.sort_key for r in batch.records} & {
+            r.sort_key for other in batches if other is not batch for r in other.records
         }
 
 
 def test_each_run_tells_up_to_where_everything_was_given_out() -> None:
     pages = _Pages({"a": [[0, 3], [6]], "b": [[1, 5], [7]]})
     seen: list[str] = []
-    for run in _runs(pages, _partitions("a", "b")):
-        seen += [record.sort_key for record in run.records]
+    for batch in _batches(pages, _partitions("a", "b")):
+        seen += [record.sort_key for record in batch.records]
         missing = [name for n, name in enumerate(NAMES) if n not in {2, 4, 8, 9}]
-        assert run.upto is None or [n for n in missing if n <= run.upto] == seen
+        assert batch.position is None or [n for n in missing if n <= batch.position] == seen
     assert len(seen) == 6
 
 
@@ -127,22 +126,22 @@ def test_later_partitions_stay_closed_until_the_merge_reaches_them() -> None:
     early, late = NAMES[0][:27], NAMES[5][:27]
     pages = _Pages({"a": [[0, 1], [2, 3]], "b": [[5], [6]]})
     partitions = [*_partitions("a", bound=early), *_partitions("b", bound=late)]
-    runs = _runs(pages, partitions)
-    assert _merged([next(runs), next(runs)]) == [0, 1, 2, 3]
+    batches = _batches(pages, partitions)
+    assert _merged([next(batches), next(batches)]) == [0, 1, 2, 3]
     assert pages.asked == ["a", "a"]
-    assert _merged(runs) == [5, 6]
+    assert _merged(batches) == [5, 6]
 
 
 def test_as_many_partitions_are_opened_at_once_as_asked() -> None:
     bounds = [f"2026-06-01T11:{n:02}" for n in range(10)]
     pages = _Pages({bound: [[]] for bound in bounds})
     partitions = [ScanPartition(bound, bound, on_index=True) for bound in bounds]
-    rounds = [len(pages.asked) for _ in _runs(pages, partitions, ahead=4)]
+    rounds = [len(pages.asked) for _ in _batches(pages, partitions, bounds=4)]
     assert rounds == [1, 5, 9, 10]
 
 
 def test_no_partitions_give_nothing() -> None:
-    assert list(_runs(_Pages({}), [])) == []
+    assert list(_batches(_Pages({}), [])) == []
 
 
 def _record(partition: str, n: int = 0) -> StoredEvent:

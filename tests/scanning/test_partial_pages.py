@@ -25,7 +25,7 @@ from spillway.dynamodb.retries import DeadlinePassedError
 from spillway.scanning.pages import MAX_MISSING, to_event
 from spillway.scanning.partitions import ScanPartition
 from spillway.scanning.query import Order
-from spillway.scanning.scan import missing_partitions
+from spillway.scanning.source_scan import missing_partitions
 from tests.support.fakes import NOON
 from tests.support.stores import DAY, MemoryStore, event_at, identity
 from tests.support.strategies import orders, ranges
@@ -210,7 +210,7 @@ def test_of_much_that_is_missing_some_is_named_errors_first() -> None:
 
     failed = [left(n, DeadlinePassedError()) for n in range(200)]
     failed += [left(n, ERRORS["throttled"]) for n in range(200, 205)]
-    leg: Any = SimpleNamespace(failed=failed, merge=SimpleNamespace(closed=None))
+    leg: Any = SimpleNamespace(failed_streams=failed, merge=SimpleNamespace(next_partition=None))
     named, count = missing_partitions(leg)
     assert (len(named), count) == (MAX_MISSING, 205)
     assert [each.partition for each in named[:6]] == [
