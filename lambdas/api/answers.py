@@ -33,12 +33,11 @@ from spillway.scanning.streams import StoredEvent
 from spillway.timestamps import format_epoch, format_time
 
 __all__ = [
+    "EventRenderer",
     "answer_event",
     "answer_layout",
     "answer_page",
     "answer_write",
-    "escaped_size",
-    "escaped_text_size",
     "event_text",
 ]
 
@@ -114,22 +113,32 @@ def event_text(series: str, record: StoredEvent) -> str:
     )
 
 
-def escaped_size(series: str, record: StoredEvent) -> int:
-    """Return the bytes an event adds to an answer as Lambda sends it: the body is text inside another JSON.
+class EventRenderer:
+    """Renders the events of one answer, each once: `measure` keeps the text that it measures."""
 
-    Counted with every character beyond ASCII escaped, as runtimes before Python 3.12 send it.
-    """
-    return escaped_text_size(event_text(series, record))
+    def __init__(self, series: str, *, terminator: str = "") -> None:
+        self._series = series
+        self._terminator = terminator
+        self._texts: list[str] = []
+
+    def measure(self, record: StoredEvent) -> int:
+        """Render the next event and return the bytes that it adds to an answer as Lambda sends it.
+
+        Lambda sends the body as text inside another JSON. Runtimes before Python 3.12 escape every
+        character beyond ASCII there, so each counts as escaped.
+        """
+        text = event_text(self._series, record) + self._terminator
+        self._texts.append(text)
+        return len(json.dumps(text))
+
+    def texts(self, count: int) -> list[str]:
+        """Return the texts of the first `count` events: the last one measured may not have fit."""
+        return self._texts[:count]
 
 
-def escaped_text_size(text: str) -> int:
-    """Return the bytes of text inside another JSON, counted as `escaped_size` does."""
-    return len(json.dumps(text))
-
-
-def answer_page(page: Page, *, explained: bool = False) -> Response[Any]:
-    """Answer a page of events, with its plan and cost where that was asked for."""
-    events = ",".join(event_text(page.series, record) for record in page.records)
+def answer_page(page: Page, renderer: EventRenderer, *, explained: bool = False) -> Response[Any]:
+    """Answer a page whose events `renderer` measured, with its plan and cost if `explained`."""
+    events = ",".join(renderer.texts(len(page.records)))
     cursor = "null" if page.cursor is None else _json(page.cursor)
     return answer_json(
         HTTPStatus.OK,

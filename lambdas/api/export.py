@@ -6,30 +6,16 @@ from urllib.parse import urlencode
 
 from aws_lambda_powertools.event_handler import Response
 
-from lambdas.api.answers import escaped_text_size, event_text
+from lambdas.api.answers import EventRenderer
 from lambdas.api.parameters import EXPORT_PARAMETERS, QueryParameters
 from spillway import EventStore, Export, ExportError
 from spillway.scanning.export_scan import MAX_POOL
-from spillway.scanning.streams import StoredEvent
 
 __all__ = ["NDJSON", "export_events"]
 
 NDJSON: Final = "application/x-ndjson"
 _POOL: Final = 4
 _MAX_BYTES: Final = 4_000_000
-
-
-class _Lines:
-    """The lines of an answer, made while they are measured."""
-
-    def __init__(self, series: str) -> None:
-        self._series = series
-        self.texts: list[str] = []
-
-    def measure(self, record: StoredEvent) -> int:
-        text = f"{event_text(self._series, record)}\n"
-        self.texts.append(text)
-        return escaped_text_size(text)
 
 
 def export_events(
@@ -52,12 +38,12 @@ def export_events(
         max_seconds=seconds,
         timeout=seconds,
     )
-    lines = _Lines(export.series)
+    renderer = EventRenderer(export.series, terminator="\n")
     try:
-        chunk = export.chunk(max_bytes, lines.measure)
+        chunk = export.chunk(max_bytes, renderer.measure)
     except ExportError as error:
         raise error.cause from error
-    body = "".join(lines.texts[: len(chunk.records)])
+    body = "".join(renderer.texts(len(chunk.records)))
     headers: dict[str, str | list[str]] = {**_headers(export, given)}
     return Response(status_code=HTTPStatus.OK, content_type=NDJSON, body=body, headers=headers)
 

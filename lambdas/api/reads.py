@@ -1,12 +1,11 @@
 """What the read routes do: parameters in, a page, an event or a layout out."""
 
-from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
 from aws_lambda_powertools.event_handler import Response
 
-from lambdas.api.answers import answer_event, answer_layout, answer_page, escaped_size
+from lambdas.api.answers import EventRenderer, answer_event, answer_layout, answer_page
 from lambdas.api.errors import RequestError
 from lambdas.api.parameters import (
     EVENT_PARAMETERS,
@@ -27,6 +26,7 @@ def read_page(store: EventStore, raw_query: str, seconds: float) -> Response[Any
     given = QueryParameters(raw_query, PAGE_PARAMETERS)
     series = given.text("series")
     explained = given.flag("explain", default=False)
+    renderer = EventRenderer(series)
     page = store.read(
         series,
         given.time("from"),
@@ -37,12 +37,12 @@ def read_page(store: EventStore, raw_query: str, seconds: float) -> Response[Any
         consistent=given.flag("consistent", default=False),
         sharding_key=given.optional("sharding_key"),
         read=given.text("read", "auto"),
-        measure=partial(escaped_size, series),
+        measure=renderer.measure,
         max_rcu=given.decimal("max_rcu"),
         explain=explained,
         timeout=seconds,
     )
-    return answer_page(page, explained=explained)
+    return answer_page(page, renderer, explained=explained)
 
 
 def read_event(store: EventStore, raw_query: str) -> Response[Any]:

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from lambdas.api import answers
+from lambdas.api.answers import event_text
 from spillway import Event, OutcomeUnknownError, Settings, ThrottledError
 from spillway.dynamodb.port import Call, RefusedError
+from spillway.scanning.streams import StoredEvent
 from spillway.timestamps import format_time
 from tests.api.conftest import Api
 from tests.support.fakes import NOON
@@ -222,6 +225,24 @@ def test_no_page_comes_near_lambdas_limit_and_its_cursor_goes_on(api: Api, kind:
     found = [event["id"] for page in pages for event in page.body["events"]]
     assert found == [f"{n:04}" for n in range(699, -1, -1)]
     assert pages[0].body["events"][0]["payload"] == {"v": [value] * 8}
+
+
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/export"])
+def test_each_event_of_an_answer_is_rendered_once(
+    api: Api, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    rendered: list[str] = []
+
+    def count(series: str, record: StoredEvent) -> str:
+        rendered.append(record.sort_key)
+        return event_text(series, record)
+
+    api.memory.store.write(events_every(MINUTE, 30))
+    monkeypatch.setattr(answers, "event_text", count)
+    span = {"from": format_time(NOON - DAY), "to": format_time(NOON)}
+    answer = api.get(path, {"series": "ORD", **span})
+    assert len(answer.body if path == "/v1/export" else answer.body["events"]) == 30
+    assert len(rendered) == 30
 
 
 def test_the_largest_event_fits_into_an_answer(api: Api) -> None:
