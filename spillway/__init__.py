@@ -1,11 +1,15 @@
 """Spillway: write-heavy, time-ordered data on Amazon DynamoDB.
 
-One logical key is spread over shards, whose number may change while traffic runs; reads stay ordered and complete.
+One logical key is spread over shards, whose number may change while traffic runs. Reads stay
+ordered and complete.
 """
 
 from spillway.aggregating.aggregate import AggregatePage, AggregateRow
+from spillway.aggregating.fields import MAX_FIELD_BYTES
+from spillway.aggregating.functions import AggregateFunction, Fill
 from spillway.dynamodb.dax import DaxCall
 from spillway.dynamodb.port import (
+    Call,
     OutcomeUnknownError,
     RefusedError,
     StorageError,
@@ -13,42 +17,86 @@ from spillway.dynamodb.port import (
     UnreachableError,
 )
 from spillway.errors import InvalidInputError, SpillwayError
-from spillway.event import Event
+from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES, Event
 from spillway.keys import TimeBucket
 from spillway.layouts.clock import ClockSkewError
+from spillway.layouts.model import Epoch, GrowthStop, Layout, LayoutDecision
 from spillway.runtime import Runtime
-from spillway.scanning.export_scan import ExportError
+from spillway.scaling.evidence import CapacityMetrics
+from spillway.scaling.updates import Observer, ScalingEvent, ScalingKind
+from spillway.scanning.costs import ReadCost
+from spillway.scanning.export_scan import MAX_POOL, ExportError, ExportMode
 from spillway.scanning.exports import Export, ExportChunk
-from spillway.scanning.pages import Page
-from spillway.settings import Settings
-from spillway.sharding import ShardingMode, recommended_shards, shards_for
+from spillway.scanning.pages import Explanation, Measure, Missing, Page
+from spillway.scanning.query import Order, Source
+from spillway.scanning.streams import StoredEvent
+from spillway.settings import Growth, GrowthPolicy, Settings
+from spillway.sharding import (
+    MAX_SHARDS,
+    PARTITION_WCU,
+    ShardingMode,
+    recommended_shards,
+    shards_for,
+)
 from spillway.store import EventStore
+from spillway.timestamps import format_epoch, format_time, parse_time
 from spillway.writing.results import Rejected, WriteResult
 
 __all__ = [
+    "MAX_FIELD_BYTES",
+    "MAX_ID_BYTES",
+    "MAX_POOL",
+    "MAX_SERIES_BYTES",
+    "MAX_SHARDING_KEY_BYTES",
+    "MAX_SHARDS",
+    "PARTITION_WCU",
+    "AggregateFunction",
     "AggregatePage",
     "AggregateRow",
+    "Call",
+    "CapacityMetrics",
     "ClockSkewError",
     "DaxCall",
+    "Epoch",
     "Event",
     "EventStore",
+    "Explanation",
     "Export",
     "ExportChunk",
     "ExportError",
+    "ExportMode",
+    "Fill",
+    "Growth",
+    "GrowthPolicy",
+    "GrowthStop",
     "InvalidInputError",
+    "Layout",
+    "LayoutDecision",
+    "Measure",
+    "Missing",
+    "Observer",
+    "Order",
     "OutcomeUnknownError",
     "Page",
+    "ReadCost",
     "RefusedError",
     "Rejected",
     "Runtime",
+    "ScalingEvent",
+    "ScalingKind",
     "Settings",
     "ShardingMode",
+    "Source",
     "SpillwayError",
     "StorageError",
+    "StoredEvent",
     "ThrottledError",
     "TimeBucket",
     "UnreachableError",
     "WriteResult",
+    "format_epoch",
+    "format_time",
+    "parse_time",
     "recommended_shards",
     "shards_for",
 ]

@@ -75,7 +75,7 @@ class EventStore(Aggregating, Exporting):
         runtime: Runtime | None = None,
         cache: Call | None = None,
         capacity: CapacityMetrics | None = None,
-        observe: Observer = ignore,
+        observe: Observer | None = None,
     ) -> None:
         call: Call = client if callable(client) else call_through(client)
         self._settings = settings or Settings()
@@ -90,7 +90,9 @@ class EventStore(Aggregating, Exporting):
         if usage is not None:
             units = self._settings.growth.partition_wcu
             recorder = UsageRecorder(call, usage, runtime.now, runtime.random, units)
-        grower = WriterAutoscaler(self._layouts, recorder, self._settings.growth, runtime, observe)
+        grower = WriterAutoscaler(
+            self._layouts, recorder, self._settings.growth, runtime, observe or ignore
+        )
         check = None if capacity is None else CapacityCheck(capacity, runtime.monotonic)
         self._writer = Writer(call, table, self._layouts, grower, self._settings, runtime, check)
         self._sources = ReadSources(
@@ -139,7 +141,7 @@ class EventStore(Aggregating, Exporting):
         cursor: str | None = None,
         consistent: bool = True,
         sharding_key: str | None = None,
-        read: str = "auto",
+        source: str = "auto",
         measure: Measure = stored_size,
         max_rcu: float | None = None,
         explain: bool = False,
@@ -157,7 +159,7 @@ class EventStore(Aggregating, Exporting):
             consistent: whether every write acknowledged before is seen. Costs twice the read units. A read that
                 need not be lags by at most `Settings.layout_ttl` and DynamoDB's own lag, with a `cache` by its TTL too.
             sharding_key: only its events: one shard is read, whose other keys are passed over.
-            read: `table`, `index` (one query a time bucket and index shard, eventually consistent), or `auto`, which
+            source: `table`, `index` (one query a time bucket and index shard, eventually consistent), or `auto`, which
                 takes what is estimated to cost least, and the other where it throttles.
             measure: bytes that a record adds to the page.
             max_rcu: read units that the page may cost; a page that reaches it ends early, with a cursor. Events larger
@@ -183,7 +185,7 @@ class EventStore(Aggregating, Exporting):
             end,
             order=order,
             sharding_key=sharding_key,
-            source=read,
+            source=source,
             consistent=consistent,
         )
         budget = ReadBudget.lasting(timeout, self._runtime, max_rcu)

@@ -1,4 +1,4 @@
-"""Answers of the API, as text where they are made of stored JSON."""
+"""Answers of the API; stored payloads are copied as JSON text, never parsed."""
 
 import json
 from dataclasses import asdict
@@ -25,15 +25,27 @@ from lambdas.api.types import (
     MissingOutput,
     RejectedEvent,
 )
-from spillway import Event, Page, Rejected, WriteResult
-from spillway.keys import TIME_WIDTH, parse_sort_key
-from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout, LayoutDecision
-from spillway.scanning.pages import Explanation, Missing
-from spillway.scanning.streams import StoredEvent
-from spillway.timestamps import format_epoch, format_time
+from spillway import (
+    AggregatePage,
+    AggregateRow,
+    Epoch,
+    Event,
+    Explanation,
+    GrowthStop,
+    Layout,
+    LayoutDecision,
+    Missing,
+    Page,
+    Rejected,
+    StoredEvent,
+    WriteResult,
+    format_epoch,
+    format_time,
+)
 
 __all__ = [
     "EventRenderer",
+    "answer_aggregates",
     "answer_event",
     "answer_layout",
     "answer_page",
@@ -53,7 +65,7 @@ def answer_write(result: WriteResult, *, ids_made: bool) -> Response[Any]:
         accepted=result.accepted,
         rejected=[_rejected(each) for each in result.rejected],
         ids=list(result.ids) if ids_made else UNSET,
-        error=_none_accepted(status, result) if status >= HTTPStatus.BAD_REQUEST else UNSET,
+        error=_refusal(status, result) if status >= HTTPStatus.BAD_REQUEST else UNSET,
     )
     return answer_json(status, answer)
 
@@ -66,12 +78,12 @@ def _status(result: WriteResult) -> HTTPStatus:
         return HTTPStatus.MULTI_STATUS
     if not retryable:
         return HTTPStatus.BAD_REQUEST
-    if _why_none(result) == "throttled":
+    if _refusal_code(result) == "throttled":
         return HTTPStatus.TOO_MANY_REQUESTS
     return HTTPStatus.SERVICE_UNAVAILABLE
 
 
-def _why_none(result: WriteResult) -> str:
+def _refusal_code(result: WriteResult) -> str:
     """Return why no event was accepted: `throttled`, `deadline` or `storage_unavailable`.
 
     `deadline` alone means that time ran out. Beside another code, that failure took the time.
@@ -82,9 +94,9 @@ def _why_none(result: WriteResult) -> str:
     return "throttled" if codes <= {"throttled", "deadline"} else "storage_unavailable"
 
 
-def _none_accepted(status: HTTPStatus, result: WriteResult) -> ErrorBody:
+def _refusal(status: HTTPStatus, result: WriteResult) -> ErrorBody:
     first = result.rejected[0]
-    code = first.code if status is HTTPStatus.BAD_REQUEST else _why_none(result)
+    code = first.code if status is HTTPStatus.BAD_REQUEST else _refusal_code(result)
     return ErrorBody(code=code, message=f"no event was accepted; {_message(first)}")
 
 
@@ -105,7 +117,7 @@ def _json(text: str) -> str:
 
 def event_text(series: str, record: StoredEvent) -> str:
     """Return a stored event as JSON text; its payload is stored as JSON and copied as it is."""
-    time, sharding_key, event_id = parse_sort_key(record.sort_key)
+    time, sharding_key, event_id = record.identity
     key = "" if sharding_key is None else f'"sharding_key":{_json(sharding_key)},'
     return (
         f'{{"series":{_json(series)},"time":"{time}","id":{_json(event_id)},'
@@ -142,11 +154,11 @@ def answer_page(page: Page, renderer: EventRenderer, *, explained: bool = False)
     cursor = "null" if page.cursor is None else _json(page.cursor)
     return answer_json(
         HTTPStatus.OK,
-        f'{{"events":[{events}],"cursor":{cursor},{_how_it_ended(page, explained=explained)}}}',
+        f'{{"events":[{events}],"cursor":{cursor},{_page_end(page, explained=explained)}}}',
     )
 
 
-def _how_it_ended(page: Page, *, explained: bool) -> str:
+def _page_end(page: Page, *, explained: bool) -> str:
     parts: dict[str, Any] = {"complete": page.complete}
     if not page.complete:
         parts |= {"reason": page.reason, "missing": [_missing(each) for each in page.missing]}
@@ -156,8 +168,7 @@ def _how_it_ended(page: Page, *, explained: bool) -> str:
 
 
 def _missing(each: Missing) -> MissingOutput:
-    time = each.reached[:TIME_WIDTH]
-    return MissingOutput(partition=each.partition, reached=time, error=each.error)
+    return MissingOutput(partition=each.partition, reached=each.reached_time, error=each.error)
 
 
 def _explanation(explanation: Explanation) -> ExplanationOutput:
@@ -167,6 +178,28 @@ def _explanation(explanation: Explanation) -> ExplanationOutput:
         for source, (requests, units) in explanation.estimates.items()
     }
     return ExplanationOutput(**facts)
+
+
+def answer_aggregates(page: AggregatePage) -> Response[Any]:
+    """Answer rows of intervals."""
+    answer: dict[str, Any] = {
+        "rows": [_row(row) for row in page.rows],
+        "cursor": page.cursor,
+        "complete": page.complete,
+    }
+    if not page.complete:
+        missing = [msgspec.to_builtins(_missing(each)) for each in page.missing]
+        answer |= {"reason": page.reason, "missing": missing}
+    if page.percentiles is not None:
+        answer |= {"percentiles": page.percentiles, "percentile_error": page.percentile_error}
+    # The standard library's encoder, since numbers may have more than 64 bits.
+    text = json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return answer_json(HTTPStatus.OK, text)
+
+
+def _row(row: AggregateRow) -> dict[str, Any]:
+    sketched = {"approximate": True} if row.approximate else {}
+    return {"start": format_time(row.start), **row.values, "skipped": row.skipped, **sketched}
 
 
 def answer_event(event: Event) -> Response[Any]:
@@ -186,7 +219,7 @@ def answer_layout(layout: Layout) -> Response[Any]:
     answer = LayoutAnswer(
         series=layout.series,
         version=layout.version,
-        number_of_shards=layout.current.shards,
+        shards=layout.current.shards,
         index_shards=layout.current.index_shards,
         last_updated=format_epoch(layout.last_updated),
         epochs=[_epoch(epoch) for epoch in layout.epochs],
@@ -216,7 +249,7 @@ def _decision(decision: LayoutDecision) -> DecisionOutput:
 
 
 def _counts(shards: int, index_shards: int) -> LayoutCounts:
-    return LayoutCounts(number_of_shards=shards, index_shards=index_shards)
+    return LayoutCounts(shards=shards, index_shards=index_shards)
 
 
 def _epoch(epoch: Epoch) -> EpochOutput:
@@ -226,7 +259,7 @@ def _epoch(epoch: Epoch) -> EpochOutput:
         index_shards=epoch.index_shards,
         mode=epoch.mode,
         bucket=epoch.bucket,
-        low=None if epoch.low == START else epoch.low,
-        close=None if epoch.close == OPEN else epoch.close,
+        low=epoch.min_time,
+        close=epoch.max_time,
         horizon=epoch.horizon,
     )

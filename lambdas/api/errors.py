@@ -1,8 +1,9 @@
-"""Errors of the API: one shape, never a stack trace."""
+"""Answers in JSON, and errors of the API: one shape, never a stack trace."""
 
+import re
 from collections.abc import Callable, Collection
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from aws_lambda_powertools.event_handler import Response
@@ -13,9 +14,13 @@ from msgspec import UNSET
 from lambdas.api.types import ErrorAnswer, ErrorBody
 from spillway import InvalidInputError, StorageError, ThrottledError
 
-__all__ = ["RequestError", "answer_json", "handle_errors"]
+__all__ = ["RequestError", "answer_json", "handle_errors", "split_validation_error"]
 
-RETRY_AFTER = {HTTPStatus.TOO_MANY_REQUESTS: "1", HTTPStatus.SERVICE_UNAVAILABLE: "2"}
+_RETRY_AFTER: Final = {HTTPStatus.TOO_MANY_REQUESTS: "1", HTTPStatus.SERVICE_UNAVAILABLE: "2"}
+
+
+_FIELD: Final = re.compile(r" - at `\$\.?([^`]*)`$")
+_MISSING: Final = re.compile(r"Object missing required field `([^`]+)`")
 
 
 class RequestError(Exception):
@@ -30,17 +35,17 @@ class RequestError(Exception):
 def answer_json(status: int, body: Any) -> Response[Any]:
     """Return an answer with a JSON body: ready-made text, or anything that msgspec encodes."""
     text = body if isinstance(body, str) else msgspec.json.encode(body).decode()
-    wait = RETRY_AFTER.get(HTTPStatus(status))
-    headers = {"Retry-After": wait} if wait else {}
+    seconds = _RETRY_AFTER.get(HTTPStatus(status))
+    headers = {"Retry-After": seconds} if seconds else {}
     return Response(
         status_code=status, content_type="application/json", body=text, headers=dict(headers)
     )
 
 
 def _error(status: int, code: str, message: str, detail: Any = UNSET) -> Response[Any]:
-    # A message may name what the client sent, valid Unicode or not.
-    sayable = message.encode(errors="replace").decode()
-    body = ErrorAnswer(error=ErrorBody(code=code, message=sayable, detail=detail))
+    # A message may quote what the client sent, valid Unicode or not.
+    message = message.encode(errors="replace").decode()
+    body = ErrorAnswer(error=ErrorBody(code=code, message=message, detail=detail))
     return answer_json(status, body)
 
 
@@ -95,3 +100,13 @@ def _on_storage(error: StorageError) -> Response[Any]:
         return _error(HTTPStatus.TOO_MANY_REQUESTS, "throttled", message)
     message = f"DynamoDB is out of reach or refuses ({error.code}): try again"
     return _error(HTTPStatus.SERVICE_UNAVAILABLE, "storage_unavailable", message)
+
+
+def split_validation_error(error: msgspec.ValidationError) -> tuple[str, str]:
+    """Return the field that an error of msgspec is about, empty for the whole, and what is wrong."""
+    message = str(error)
+    missing = _MISSING.match(message)
+    if missing:
+        return missing[1], "is missing"
+    field = _FIELD.search(message)
+    return field[1] if field else "", _FIELD.sub("", message)

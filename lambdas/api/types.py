@@ -1,36 +1,48 @@
-"""The API's types: what requests are decoded into, answers are made of, and the OpenAPI document is generated from."""
+"""Types of the API's bodies: they decode requests, make answers and generate the description."""
 
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from spillway import ShardingMode, TimeBucket
-from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES
-from spillway.sharding import MAX_SHARDS
+from spillway import (
+    MAX_ID_BYTES,
+    MAX_SERIES_BYTES,
+    MAX_SHARDING_KEY_BYTES,
+    MAX_SHARDS,
+    ShardingMode,
+    TimeBucket,
+)
 
 __all__ = [
-    "ID_BOUNDS",
     "MAX_BODY_BYTES",
     "MAX_EVENTS",
-    "SERIES_BOUNDS",
-    "SHARDING_KEY_BOUNDS",
-    "TIME_FORM",
+    "AggregateRowOutput",
+    "AggregatesAnswer",
+    "CostOutput",
+    "DecisionOutput",
     "Deleted",
     "EpochOutput",
     "ErrorAnswer",
     "ErrorBody",
+    "EventId",
     "EventInput",
     "EventOutput",
     "EventsPage",
+    "ExplanationOutput",
     "GatewayAnswer",
     "GrowthStopOutput",
     "Health",
     "IngestAnswer",
     "IngestRequest",
     "LayoutAnswer",
+    "LayoutCounts",
     "LayoutRequest",
+    "MissingOutput",
     "RawIngestRequest",
     "RejectedEvent",
+    "Series",
+    "ShardingKey",
+    "Time",
 ]
 
 MAX_BODY_BYTES: Final = 4_000_000
@@ -38,10 +50,10 @@ MAX_EVENTS: Final = 1_000
 
 # Bounds of bytes are checked by the library. JSON Schema counts characters, of which each is one
 # byte at least: what it refuses is refused, and text beyond ASCII may be refused earlier.
-SERIES_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_SERIES_BYTES}
-ID_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_ID_BYTES, "pattern": "^[^#]+$"}
-SHARDING_KEY_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_SHARDING_KEY_BYTES}
-TIME_FORM: Final = {
+_SERIES_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_SERIES_BYTES}
+_ID_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_ID_BYTES, "pattern": "^[^#]+$"}
+_SHARDING_KEY_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_SHARDING_KEY_BYTES}
+_TIME_FORM: Final = {
     "format": "date-time",
     "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
     r"(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})$",
@@ -52,7 +64,7 @@ Series = Annotated[
     Meta(
         description=f"The logical partition key, 1 to {MAX_SERIES_BYTES:,} bytes of UTF-8",
         examples=["SENSOR_READING"],
-        extra_json_schema=SERIES_BOUNDS,
+        extra_json_schema=_SERIES_BOUNDS,
     ),
 ]
 Time = Annotated[
@@ -60,21 +72,21 @@ Time = Annotated[
     Meta(
         description="RFC 3339 with zone, at most microseconds; stored and returned in UTC",
         examples=["2001-01-01T00:01:00.000000Z"],
-        extra_json_schema=TIME_FORM,
+        extra_json_schema=_TIME_FORM,
     ),
 ]
 EventId = Annotated[
     str,
     Meta(
         description=f"1 to {MAX_ID_BYTES} bytes of UTF-8 without #",
-        extra_json_schema=ID_BOUNDS,
+        extra_json_schema=_ID_BOUNDS,
     ),
 ]
 ShardingKey = Annotated[
     str,
     Meta(
         description=f"1 to {MAX_SHARDING_KEY_BYTES} bytes of UTF-8; events that share one share a shard",
-        extra_json_schema=SHARDING_KEY_BOUNDS,
+        extra_json_schema=_SHARDING_KEY_BOUNDS,
     ),
 ]
 Payload = Annotated[
@@ -235,6 +247,65 @@ class EventsPage(Struct, frozen=True, kw_only=True):
     explain: ExplanationOutput | UnsetType = UNSET
 
 
+Value = Annotated[
+    int | float | UnsetType | None,
+    Meta(description="Present where it was asked for; null: no number to make it of"),
+]
+
+
+class AggregateRowOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the events of one interval come to."""
+
+    start: Annotated[
+        Time, Meta(description="Where the interval begins, maybe before the range does")
+    ]
+    count: Annotated[
+        int | UnsetType, Meta(description="Numbers at the field; without one, events")
+    ] = UNSET
+    sum: Value = UNSET
+    min: Value = UNSET
+    max: Value = UNSET
+    avg: Value = UNSET
+    first: Value = UNSET
+    last: Value = UNSET
+    p50: Value = UNSET
+    p90: Value = UNSET
+    p99: Value = UNSET
+    skipped: Annotated[int, Meta(description="Events without a number at the field")]
+    approximate: Annotated[
+        bool | UnsetType, Meta(description="true: percentiles of too many numbers to be exact")
+    ] = UNSET
+
+
+class AggregatesAnswer(Struct, frozen=True, kw_only=True):
+    """Rows in order of time, and where to go on."""
+
+    rows: list[AggregateRowOutput]
+    cursor: Annotated[
+        str | None, Meta(description="Send it with the same query for the next rows; null: no more")
+    ]
+    complete: Annotated[
+        bool,
+        Meta(description="false: ended after the last row that could be finished; go on by cursor"),
+    ]
+    reason: Annotated[
+        str | UnsetType,
+        Meta(description="Of an incomplete answer: `deadline`, `read_units` or an error's code"),
+    ] = UNSET
+    missing: Annotated[
+        list[MissingOutput] | UnsetType,
+        Meta(description="Of an incomplete answer: what was left off"),
+    ] = UNSET
+    percentiles: Annotated[
+        str | UnsetType,
+        Meta(description="Where any was asked for: `exact`, or `ddsketch` where any row is not"),
+    ] = UNSET
+    percentile_error: Annotated[
+        float | UnsetType,
+        Meta(description="An approximate percentile is within this part of the number at its rank"),
+    ] = UNSET
+
+
 Count = Annotated[
     int,
     Meta(
@@ -245,9 +316,9 @@ Count = Annotated[
 
 
 class LayoutRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """LayoutCounts to set; those left out stay as they are."""
+    """Shard counts to set; those left out stay as they are."""
 
-    number_of_shards: Count | None = None
+    shards: Count | None = None
     index_shards: Count | None = None
 
 
@@ -275,7 +346,7 @@ class GrowthStopOutput(Struct, frozen=True, kw_only=True):
 class LayoutCounts(Struct, frozen=True, kw_only=True):
     """Shard counts of table and index."""
 
-    number_of_shards: Count
+    shards: Count
     index_shards: Count
 
 
@@ -294,7 +365,7 @@ class LayoutAnswer(Struct, frozen=True, kw_only=True):
 
     series: Series
     version: int
-    number_of_shards: Count
+    shards: Count
     index_shards: Count
     last_updated: Time
     epochs: list[EpochOutput]

@@ -115,7 +115,10 @@ def decode_progress(cursor: str | None, binding: str, grid: IntervalGrid) -> Agg
     try:
         progress = msgspec.convert(json.loads(decode_cursor(cursor, binding)), AggregateProgress)
     except (InvalidInputError, ValueError) as error:
-        reason = "is damaged, or belongs to another query: all but limit, consistent, read and max_rcu must stay the same"
+        reason = (
+            "is damaged, or belongs to another query: all but limit, consistent, source "
+            "and max_rcu must stay the same"
+        )
         raise InvalidInputError("invalid_cursor", "cursor", reason) from error
     return progress
 
@@ -312,7 +315,7 @@ class Aggregating:
         cursor: str | None = None,
         consistent: bool = True,
         sharding_key: str | None = None,
-        read: str = "auto",
+        source: str = "auto",
         max_rcu: float | None = None,
         timeout: float = 10,
     ) -> AggregatePage:
@@ -336,7 +339,7 @@ class Aggregating:
             cursor: of the page before, for the same question; it outlives any change of layout.
             consistent: whether every write acknowledged before is seen. Costs twice the read units.
             sharding_key: only its events: one shard is read, whose other keys are passed over.
-            read: `table`, `index` or `auto`, as in `EventStore.read`.
+            source: `table`, `index` or `auto`, as in `EventStore.read`.
             max_rcu: read units that the page may cost.
             timeout: seconds for which throttled and failed reads are retried; no round of reads begins in its second half.
 
@@ -361,7 +364,7 @@ class Aggregating:
             end,
             order=Order.ASCENDING,
             sharding_key=sharding_key,
-            source=read,
+            source=source,
             consistent=consistent,
         )
         query = AggregateQuery.checked(

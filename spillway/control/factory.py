@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from spillway.control.capacity import CapacityBounds, CapacityManager
 from spillway.control.index_candidates import IndexCandidates
@@ -10,6 +11,7 @@ from spillway.control.monitoring import MonitoringPort
 from spillway.control.resharding import Resharder
 from spillway.control.scaler import Scaler
 from spillway.control.shrinking import ShrinkSettings, ShrinkSweep
+from spillway.dynamodb.boto import call_through
 from spillway.dynamodb.port import Call
 from spillway.layouts.repository import ShardedSeries
 from spillway.layouts.source import LayoutSource
@@ -17,6 +19,9 @@ from spillway.runtime import Runtime
 from spillway.scaling.updates import LayoutUpdater, Observer
 from spillway.scaling.usage import UsageReader
 from spillway.settings import Settings
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
 
 __all__ = ["ScalerOptions", "TableNames", "open_scaler"]
 
@@ -46,7 +51,7 @@ class ScalerOptions:
 
 
 def open_scaler(  # noqa: PLR0913  all parts meet here
-    call: Call,
+    client: "DynamoDBClient | Call",
     watching: MonitoringPort,
     tables: TableNames,
     *,
@@ -55,7 +60,11 @@ def open_scaler(  # noqa: PLR0913  all parts meet here
     observe: Observer,
     runtime: Runtime | None = None,
 ) -> Scaler:
-    """Return the scaler: once a process. `settings` are those of the writers, growth included."""
+    """Return the scaler: once a process. `settings` are those of the writers, growth included.
+
+    `client` is a boto3 DynamoDB client, or an implementation of the port.
+    """
+    call: Call = client if callable(client) else call_through(client)
     runtime = runtime or Runtime()
     layouts = LayoutSource(call, tables.layouts, settings, runtime)
     listing = ShardedSeries(call, tables.layouts, runtime)

@@ -31,7 +31,7 @@ __all__ = ["Scaler"]
 _WINDOW: Final = 300.0  # seconds before now in which throttles count
 _ADVICE: Final = {
     SignalKind.LIMIT: "a limit of the account or the on-demand maximum: ask AWS for a higher quota, or raise the maximum",
-    SignalKind.READS: "no layout helps reads: read closed ranges through DAX, spread others by read=index, raise read capacity",
+    SignalKind.READS: "no layout helps reads: read closed ranges through DAX, spread others by source=index, raise read capacity",
     SignalKind.LAYOUTS: "the layout table: keep functions' layout caches and DAX on, raise its limits",
 }
 _REPORTED: Final = {

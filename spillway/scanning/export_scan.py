@@ -117,7 +117,7 @@ class ExportCursors:
 
 def _invalid() -> InvalidInputError:
     reason = (
-        "is damaged, or belongs to another export: series, from, to and mode must stay the same"
+        "is damaged, or belongs to another export: series, start, end and mode must stay the same"
     )
     return InvalidInputError("invalid_cursor", "cursor", reason)
 

@@ -74,8 +74,8 @@ class Reader:
         """Return a pass over a query's range after a cursor; see `Scan`. InvalidInputError."""
         after = None if cursor is None else decode_cursor(cursor, query.binding)
         if query.source is Source.INDEX and not self._settings.index_has_payload:
-            reason = "the index of this deployment holds no payloads: use read=table"
-            raise InvalidInputError("invalid_query", "read", reason)
+            reason = "the index of this deployment holds no payloads: use source=table"
+            raise InvalidInputError("invalid_query", "source", reason)
         return Scan(
             self._sources, query, after=after, wanted=wanted, budget=budget, explain=explain
         )

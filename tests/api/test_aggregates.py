@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lambdas.api.durations import parse_duration
+from lambdas.api.parameters import parse_duration
 from spillway import Settings
 from spillway.timestamps import format_time
 from tests.api.conftest import Api
@@ -23,9 +23,9 @@ def _ask(api: Api, **change: Any) -> Answer:
     """Ask for ORD's last three hours."""
     query = {
         "series": "ORD",
-        "from": format_time(NOON - 3 * HOUR),
-        "to": format_time(NOON),
-        **{name.removesuffix("_"): value for name, value in change.items()},
+        "start": format_time(NOON - 3 * HOUR),
+        "end": format_time(NOON),
+        **change,
     }
     given = {name: text for name, text in query.items() if text is not None}
     return api.get("/v1/aggregates", given)
@@ -128,8 +128,8 @@ def test_no_payload_is_logged(api: Api) -> None:
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"series": None}, "invalid_query", "series: is missing"),
-    ({"from_": "today"}, "invalid_query", "from: must be an RFC 3339 time"),
-    ({"to": "2026-06-01T09:00:00Z"}, "invalid_query", "from: must be before `to`"),
+    ({"start": "today"}, "invalid_query", "start: must be an RFC 3339 time"),
+    ({"end": "2026-06-01T09:00:00Z"}, "invalid_query", "start: must be before `end`"),
     ({"interval": ""}, "invalid_query", "interval: must be a whole number above 0 and one of ms, s,"),
     ({"interval": "0m"}, "invalid_query", "interval: must be a whole number above 0"),
     ({"interval": "-5m"}, "invalid_query", "interval: must be a whole number above 0"),
@@ -152,8 +152,8 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"fill": "next"}, "invalid_query", "fill: must be one of none, null"),
     ({"limit": 0}, "invalid_query", "limit: must be a whole number of 1 to 1,000"),
     ({"limit": 1_001}, "invalid_query", "limit: must be a whole number of 1 to 1,000"),
-    ({"order": "asc"}, "invalid_query", "order: is unknown; known are series, from, to, interval"),
-    ({"read": "cache"}, "invalid_query", "read: must be one of auto"),
+    ({"order": "asc"}, "invalid_query", "order: is unknown; known are series, start, end, interval"),
+    ({"source": "cache"}, "invalid_query", "source: must be one of auto"),
     ({"consistent": "1"}, "invalid_query", "consistent: must be true or false"),
     ({"max_rcu": "0"}, "invalid_query", "max_rcu: "),
     ({"sharding_key": ""}, "invalid_query", "sharding_key: must be 1 to 512 bytes"),

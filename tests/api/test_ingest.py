@@ -8,10 +8,11 @@ import orjson
 import pytest
 
 from lambdas.api.types import RejectedEvent
+from lambdas.environment import read_environment
 from spillway import Rejected, Settings, ShardingMode
 from spillway.dynamodb.port import RefusedError, StorageError, ThrottledError, UnreachableError
 from spillway.settings import Growth
-from tests.api.conftest import Api
+from tests.api.conftest import ENVIRONMENT, Api
 from tests.support.faults import Fault, FaultyCall, throttled_call
 from tests.support.requests import event_json
 from tests.support.stores import MemoryStore
@@ -243,11 +244,7 @@ def test_the_answer_comes_before_lambda_ends_the_function(
     assert memory.clock.seconds - began <= longest
 
 
-def test_retention_and_late_limit_come_from_the_environment(functions: dict[str, Any]) -> None:
-    del functions
-    from lambdas.environment import read_environment  # noqa: PLC0415
-    from tests.api.conftest import ENVIRONMENT  # noqa: PLC0415
-
+def test_retention_and_late_limit_come_from_the_environment() -> None:
     off = read_environment(ENVIRONMENT).settings()
     assert (off.retention, off.late_limit, off.shards) == (None, None, 1)
     on = read_environment(

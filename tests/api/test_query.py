@@ -75,10 +75,10 @@ def test_paging_yields_every_event_once_in_order(
     found = _ids(
         api,
         order=order,
-        read=read,
+        source=read,
         limit=limit,
-        from_=format_time(NOON - 5 * HOUR),
-        to=format_time(NOON),
+        start=format_time(NOON - 5 * HOUR),
+        end=format_time(NOON),
     )
     assert found == (expected if order == "asc" else expected[::-1])
 
@@ -107,10 +107,10 @@ def test_a_default_read_whose_index_throttles_answers_its_range_and_nothing_else
     written = events_every(MINUTE, 200)
     api.memory.another().write(written)
     api.on(wrap=throttling)
-    span = {"from": format_time(start), "to": format_time(end)}
+    span = {"start": format_time(start), "end": format_time(end)}
     inside = [event.id for event in written if start <= event.time < end]
     expected = inside if order == "asc" else inside[::-1]
-    pages = list(_pages(api, order=order, from_=span["from"], to=span["to"], limit=15))
+    pages = list(_pages(api, order=order, start=span["start"], end=span["end"], limit=15))
     assert [each["id"] for page in pages for each in page.body["events"]] == expected
     assert all(page.body["complete"] for page in pages)
     counted = api.get("/v1/aggregates", {"series": "ORD", **span}).body["rows"]
@@ -239,7 +239,7 @@ def test_each_event_of_an_answer_is_rendered_once(
 
     api.memory.store.write(events_every(MINUTE, 30))
     monkeypatch.setattr(answers, "event_text", count)
-    span = {"from": format_time(NOON - DAY), "to": format_time(NOON)}
+    span = {"start": format_time(NOON - DAY), "end": format_time(NOON)}
     answer = api.get(path, {"series": "ORD", **span})
     assert len(answer.body if path == "/v1/export" else answer.body["events"]) == 30
     assert len(rendered) == 30
@@ -281,9 +281,9 @@ def test_a_page_whose_shard_throttles_says_what_is_missing_and_its_cursor_comple
     api.on(Settings(shards=2))
     written = events_every(MINUTE, 400)
     api.memory.another().write(written)
-    query = {"from_": format_time(NOON - DAY), "to": format_time(NOON), "limit": 300}
+    query = {"start": format_time(NOON - DAY), "end": format_time(NOON), "limit": 300}
     api.on(wrap=_one_shard_throttles)
-    page = api.page(read="table", **query)
+    page = api.page(source="table", **query)
     assert page.status == 200
     assert page.body["complete"] is False
     assert page.body["reason"] == "ThrottlingException"
@@ -293,7 +293,7 @@ def test_a_page_whose_shard_throttles_says_what_is_missing_and_its_cursor_comple
     assert 0 < len(found) < 300
     assert page.body["events"][-1]["time"] <= missing["reached"]
     api.on(wrap=lambda call: call)
-    rest = api.page(read="table", cursor=page.body["cursor"], **query)
+    rest = api.page(source="table", cursor=page.body["cursor"], **query)
     assert rest.body["complete"] is True
     found += [event["id"] for event in rest.body["events"]]
     assert found == [event.id for event in written[: len(found)]]
@@ -302,7 +302,7 @@ def test_a_page_whose_shard_throttles_says_what_is_missing_and_its_cursor_comple
 def test_a_page_explains_its_plan_and_what_it_cost(api: Api) -> None:
     api.on(Settings(shards=4))
     api.memory.another().write(events_every(MINUTE, 400))
-    query = {"from_": format_time(NOON - DAY), "to": format_time(NOON)}
+    query = {"start": format_time(NOON - DAY), "end": format_time(NOON)}
     explained = api.page(explain="true", **query).body["explain"]
     assert explained["source"] in explained["estimates"]
     assert explained["returned"] == 100
@@ -322,7 +322,7 @@ def test_a_budget_below_one_round_is_refused_and_says_what_one_costs(api: Api) -
     api.on(Settings(shards=8))
     api.memory.another().write(events_every(MINUTE, 400))
     answer = api.page(
-        max_rcu="3.5", read="table", from_=format_time(NOON - DAY), to=format_time(NOON)
+        max_rcu="3.5", source="table", start=format_time(NOON - DAY), end=format_time(NOON)
     )
     assert answer.status == 400
     assert "must be 4 at least" in answer.body["error"]["message"]

@@ -55,7 +55,7 @@ def _answers(
         query = queries[number % len(queries)]
         renderer = EventRenderer("ORD")
         page = store.read(
-            "ORD", START, END, limit=query.limit, order=order, cursor=cursor, read=query.read,
+            "ORD", START, END, limit=query.limit, order=order, cursor=cursor, source=query.read,
             consistent=query.consistent, sharding_key=sharding_key, measure=renderer.measure,
         )  # fmt: skip
         answers.append(str(answer_page(page, renderer).body))
@@ -101,7 +101,7 @@ def test_cursors_survive_growth_and_shrinking_between_pages(
     for number in range(200):
         query = queries[number % len(queries)]
         page = store.read(
-            "ORD", START, END, limit=query.limit, order=order, cursor=cursor, read=query.read,
+            "ORD", START, END, limit=query.limit, order=order, cursor=cursor, source=query.read,
             consistent=query.consistent,
         )  # fmt: skip
         found += page.events
