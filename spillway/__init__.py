@@ -6,7 +6,7 @@ ordered and complete.
 
 from spillway.aggregating.aggregate import AggregatePage, AggregateRow
 from spillway.aggregating.fields import MAX_FIELD_BYTES
-from spillway.aggregating.functions import AggregateFunction, Fill
+from spillway.aggregating.functions import AggregateFunction, Fill, Number
 from spillway.dynamodb.dax import DaxCall
 from spillway.dynamodb.port import (
     Call,
@@ -14,14 +14,15 @@ from spillway.dynamodb.port import (
     RefusedError,
     StorageError,
     ThrottledError,
+    ThrottlingReason,
     UnreachableError,
 )
 from spillway.errors import InvalidInputError, SpillwayError
 from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES, Event
-from spillway.keys import TimeBucket
+from spillway.keys import SortKey, TimeBucket
 from spillway.layouts.clock import ClockSkewError
 from spillway.layouts.model import Epoch, GrowthStop, Layout, LayoutDecision
-from spillway.runtime import Runtime
+from spillway.runtime import Parallel, Runtime
 from spillway.scaling.evidence import CapacityMetrics
 from spillway.scaling.updates import Observer, ScalingEvent, ScalingKind
 from spillway.scanning.costs import ReadCost
@@ -74,10 +75,12 @@ __all__ = [
     "LayoutDecision",
     "Measure",
     "Missing",
+    "Number",
     "Observer",
     "Order",
     "OutcomeUnknownError",
     "Page",
+    "Parallel",
     "ReadCost",
     "RefusedError",
     "Rejected",
@@ -86,11 +89,13 @@ __all__ = [
     "ScalingKind",
     "Settings",
     "ShardingMode",
+    "SortKey",
     "Source",
     "SpillwayError",
     "StorageError",
     "StoredEvent",
     "ThrottledError",
+    "ThrottlingReason",
     "TimeBucket",
     "UnreachableError",
     "WriteResult",

@@ -72,7 +72,10 @@ Cursor = Annotated[
 ]
 Consistent = Annotated[
     bool,
-    Meta(description="Whether every write acknowledged before is seen; costs twice the read units"),
+    Meta(
+        description="Whether every write acknowledged before is seen; false costs half the read "
+        "units and may use the index and the cache"
+    ),
 ]
 ReadSource = Annotated[
     Source,
@@ -123,7 +126,7 @@ class PageParameters(RangeParameters, frozen=True, kw_only=True):
     ] = 100
     order: Annotated[Order, Meta(description="By time, then sharding key and id")] = Order.ASCENDING
     cursor: Cursor | None = None
-    consistent: Consistent = False
+    consistent: Consistent = True
     sharding_key: OnlyShardingKey | None = None
     source: ReadSource = Source.AUTO
     max_rcu: MaxReadUnits | None = None
@@ -195,7 +198,7 @@ class AggregateParameters(RangeParameters, frozen=True, kw_only=True):
         ),
     ] = _MAX_LIMIT
     cursor: Cursor | None = None
-    consistent: Consistent = False
+    consistent: Consistent = True
     sharding_key: OnlyShardingKey | None = None
     source: ReadSource = Source.AUTO
     max_rcu: MaxReadUnits | None = None
@@ -224,7 +227,7 @@ class ExportParameters(RangeParameters, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    consistent: Consistent = False
+    consistent: Consistent = True
     pool: Annotated[
         int,
         Meta(ge=1, le=MAX_POOL, description="Shards that mode=blocks reads at the same time"),
@@ -250,7 +253,7 @@ class IdentityParameters(SeriesParameters, frozen=True, kw_only=True):
 class EventParameters(IdentityParameters, frozen=True, kw_only=True):
     """Parameters of a read of one event."""
 
-    consistent: Consistent = False
+    consistent: Consistent = True
 
 
 Parameters = TypeVar("Parameters", bound=SeriesParameters)

@@ -38,7 +38,13 @@ def _exercise(api: Api) -> None:
         api.post([event_json(series=settings.mode, sharding_key="k")])
         for read in ("auto", "table", "index"):
             for order in ("asc", "desc"):
-                api.page(series=settings.mode.value, source=read, order=order, limit=7)
+                api.page(
+                    series=settings.mode.value,
+                    source=read,
+                    order=order,
+                    limit=7,
+                    consistent="false",
+                )
         api.page(series=settings.mode.value, sharding_key="k", consistent="true")
         identity = {**IDENTITY, "series": settings.mode.value}
         api.get("/v1/events/one", identity)

@@ -77,7 +77,7 @@ def _failing(shard: int, error: Exception, after: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("consistent", [None, "true"])
+@pytest.mark.parametrize("consistent", [None, "true", "false"])
 def test_an_export_is_a_line_an_event_as_pages_have_them(
     api: Api, mode: str, consistent: str | None
 ) -> None:
@@ -93,7 +93,7 @@ def test_an_export_is_a_line_an_event_as_pages_have_them(
     assert sorted(answer.body, key=repr) == sorted(page, key=repr)
     assert len(answer.body) == 41
     queries = api.memory.table.requests_of("Query")[:4]
-    assert all(bool(each.get("ConsistentRead")) == bool(consistent) for each in queries)
+    assert all(bool(each.get("ConsistentRead")) == (consistent != "false") for each in queries)
 
 
 def test_one_shard_after_the_other_is_the_default(api: Api) -> None:
