@@ -137,7 +137,7 @@ def _direct(data: object) -> AlarmState | Dropped:
 
 
 def _seconds(text: str) -> float:
-    """Return epoch seconds of a CloudWatch time, such as `2026-06-01T12:00:00.123+0000`; ValueError."""
+    """Return the epoch seconds of `2026-06-01T12:00:00.123+0000`; ValueError."""
     at = datetime.fromisoformat(text)
     if at.tzinfo is None:
         raise ValueError(f"a time without a zone: {text}")

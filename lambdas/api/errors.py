@@ -103,7 +103,7 @@ def _on_storage(error: StorageError) -> Response[Any]:
 
 
 def split_validation_error(error: msgspec.ValidationError) -> tuple[str, str]:
-    """Return the field that an error of msgspec is about, empty for the whole, and what is wrong."""
+    """Return the field of a msgspec error, empty for the whole value, and what is wrong."""
     message = str(error)
     missing = _MISSING.match(message)
     if missing:

@@ -123,7 +123,7 @@ def _reject(index: int, error: InvalidInputError) -> Rejected:
 
 
 def _decode_event(encoded: bytes, derived_id: str | None) -> Event:
-    """Return one event, with `derived_id` where it has no id; InvalidInputError says what is wrong."""
+    """Return one event, with `derived_id` where it has no id; InvalidInputError."""
     try:
         decoded = _event.decode(encoded)
         time = parse_time(decoded.time)

@@ -44,7 +44,8 @@ def openapi_document() -> dict[str, Any]:
         "info": {
             "title": "Spillway",
             "version": "1",
-            "description": "Write-heavy, time-ordered events: sharded ingest, ordered reads. Another "
+            "description": "Write-heavy, time-ordered events: sharded ingest, ordered reads. "
+            "Another "
             "method on one of these paths is answered by 405 with Allow, another path by 404, both "
             "as ErrorAnswer",
         },

@@ -69,33 +69,33 @@ def create_app(
 
 
 def _read_page(store: EventStore, query: str, timeout: float) -> Response[Any]:
-    wanted = decode_parameters(query, PageParameters)
-    renderer = EventRenderer(wanted.series)
+    parameters = decode_parameters(query, PageParameters)
+    renderer = EventRenderer(parameters.series)
     page = store.read(
-        wanted.series,
-        *wanted.times(),
-        limit=wanted.limit,
-        order=wanted.order,
-        cursor=wanted.cursor,
-        consistent=wanted.consistent,
-        sharding_key=wanted.sharding_key,
-        source=wanted.source,
+        parameters.series,
+        *parameters.times(),
+        limit=parameters.limit,
+        order=parameters.order,
+        cursor=parameters.cursor,
+        consistent=parameters.consistent,
+        sharding_key=parameters.sharding_key,
+        source=parameters.source,
         measure=renderer.measure,
-        max_rcu=wanted.max_rcu,
-        explain=wanted.explain,
+        max_rcu=parameters.max_rcu,
+        explain=parameters.explain,
         timeout=timeout,
     )
-    return answer_page(page, renderer, explained=wanted.explain)
+    return answer_page(page, renderer, explained=parameters.explain)
 
 
 def _read_event(store: EventStore, query: str) -> Response[Any]:
-    wanted = decode_parameters(query, EventParameters)
+    parameters = decode_parameters(query, EventParameters)
     event = store.read_one(
-        wanted.series,
-        wanted.event_time(),
-        wanted.id,
-        sharding_key=wanted.sharding_key,
-        consistent=wanted.consistent,
+        parameters.series,
+        parameters.event_time(),
+        parameters.id,
+        sharding_key=parameters.sharding_key,
+        consistent=parameters.consistent,
     )
     if event is None:
         raise RequestError(HTTPStatus.NOT_FOUND, "unknown_event", "there is no such event")
@@ -110,20 +110,20 @@ def _read_layout(store: EventStore, query: str) -> Response[Any]:
 
 
 def _aggregate(store: EventStore, query: str, timeout: float) -> Response[Any]:
-    wanted = decode_parameters(query, AggregateParameters)
+    parameters = decode_parameters(query, AggregateParameters)
     page = store.aggregate(
-        wanted.series,
-        *wanted.times(),
-        interval=wanted.row_length(),
-        field=wanted.field,
-        functions=None if wanted.functions is None else wanted.functions.split(","),
-        fill=wanted.fill,
-        limit=wanted.limit,
-        cursor=wanted.cursor,
-        consistent=wanted.consistent,
-        sharding_key=wanted.sharding_key,
-        source=wanted.source,
-        max_rcu=wanted.max_rcu,
+        parameters.series,
+        *parameters.times(),
+        interval=parameters.row_length(),
+        field=parameters.field,
+        functions=None if parameters.functions is None else parameters.functions.split(","),
+        fill=parameters.fill,
+        limit=parameters.limit,
+        cursor=parameters.cursor,
+        consistent=parameters.consistent,
+        sharding_key=parameters.sharding_key,
+        source=parameters.source,
+        max_rcu=parameters.max_rcu,
         timeout=timeout,
     )
     return answer_aggregates(page)
@@ -134,19 +134,19 @@ def _export(store: EventStore, query: str, timeout: float) -> Response[Any]:
 
     Raises StorageError where nothing could be read.
     """
-    wanted = decode_parameters(query, ExportParameters)
+    parameters = decode_parameters(query, ExportParameters)
     export = store.export(
-        wanted.series,
-        *wanted.times(),
-        mode=wanted.mode,
-        cursor=wanted.cursor,
-        consistent=wanted.consistent,
-        pool=wanted.pool,
-        max_rcu=wanted.max_rcu,
+        parameters.series,
+        *parameters.times(),
+        mode=parameters.mode,
+        cursor=parameters.cursor,
+        consistent=parameters.consistent,
+        pool=parameters.pool,
+        max_rcu=parameters.max_rcu,
         max_seconds=timeout,
         timeout=timeout,
     )
-    renderer = EventRenderer(wanted.series, terminator="\n")
+    renderer = EventRenderer(parameters.series, terminator="\n")
     try:
         chunk = export.chunk(_EXPORT_BYTES, renderer.measure)
     except ExportError as error:

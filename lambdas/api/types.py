@@ -85,7 +85,8 @@ EventId = Annotated[
 ShardingKey = Annotated[
     str,
     Meta(
-        description=f"1 to {MAX_SHARDING_KEY_BYTES} bytes of UTF-8; events that share one share a shard",
+        description=f"1 to {MAX_SHARDING_KEY_BYTES} bytes of UTF-8; events that share one share a "
+        "shard",
         extra_json_schema=_SHARDING_KEY_BOUNDS,
     ),
 ]
@@ -98,7 +99,7 @@ Payload = Annotated[
 
 
 class EventInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An event to write. Series, time, sharding key and id identify it: the same four are the same event."""
+    """An event to write, identified by series, time, sharding key and id."""
 
     series: Series
     time: Time
@@ -126,7 +127,7 @@ class IngestRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RawIngestRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Events to write, each still to be decoded: one that is wrong must not sink the others."""
+    """Events to write, not decoded yet: an invalid one must not spoil the others."""
 
     events: list[Raw]
 
@@ -144,8 +145,8 @@ class RejectedEvent(Struct, frozen=True, kw_only=True):
     code: Annotated[
         str,
         Meta(
-            description="invalid_event, in_future, too_late, item_too_large, duplicate_event (never stored); "
-            "throttled, storage_unavailable, storage_refused, deadline (not stored); "
+            description="invalid_event, in_future, too_late, item_too_large, duplicate_event "
+            "(never stored); throttled, storage_unavailable, storage_refused, deadline (not stored); "
             "unknown_outcome (may be stored)"
         ),
     ]
@@ -156,7 +157,7 @@ class RejectedEvent(Struct, frozen=True, kw_only=True):
 
 
 class ErrorBody(Struct, frozen=True, kw_only=True):
-    """What went wrong, in a word for programs and a sentence for people."""
+    """A failure: a word for programs and a sentence for people."""
 
     code: str
     message: str
@@ -170,7 +171,7 @@ class ErrorAnswer(Struct, frozen=True, kw_only=True):
 
 
 class GatewayAnswer(Struct, frozen=True, kw_only=True):
-    """What API Gateway answers by itself: no function was asked, or none answered."""
+    """An answer by API Gateway itself: no function was called, or it did not answer."""
 
     message: Annotated[str, Meta(examples=["Forbidden", "Too Many Requests"])]
 
@@ -194,7 +195,7 @@ class IngestAnswer(Struct, frozen=True, kw_only=True):
 
 
 class MissingOutput(Struct, frozen=True, kw_only=True):
-    """A partition that an answer could not read to where it was asked to."""
+    """A partition that was not read to the end of the range."""
 
     partition: Annotated[str, Meta(description="Its partition key", examples=["ORD#3"])]
     reached: Annotated[Time, Meta(description="The time up to which it was read")]
@@ -202,7 +203,7 @@ class MissingOutput(Struct, frozen=True, kw_only=True):
 
 
 class CostOutput(Struct, frozen=True, kw_only=True):
-    """What a read costs."""
+    """Estimated cost of a read."""
 
     requests: float
     read_units: float
@@ -225,7 +226,7 @@ class ExplanationOutput(Struct, frozen=True, kw_only=True):
 
 
 class EventsPage(Struct, frozen=True, kw_only=True):
-    """Events in order, and where to go on."""
+    """Events in order, and the cursor of the next page."""
 
     events: list[EventOutput]
     cursor: Annotated[
@@ -254,7 +255,7 @@ Value = Annotated[
 
 
 class AggregateRowOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the events of one interval come to."""
+    """Functions of the events of one interval."""
 
     start: Annotated[
         Time, Meta(description="Where the interval begins, maybe before the range does")
@@ -278,7 +279,7 @@ class AggregateRowOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AggregatesAnswer(Struct, frozen=True, kw_only=True):
-    """Rows in order of time, and where to go on."""
+    """Rows in order of time, and the cursor of the next ones."""
 
     rows: list[AggregateRowOutput]
     cursor: Annotated[
@@ -351,7 +352,10 @@ class LayoutCounts(Struct, frozen=True, kw_only=True):
 
 
 class DecisionOutput(Struct, frozen=True, kw_only=True, rename={"before": "from", "after": "to"}):
-    """When and why a layout changed, and on what evidence; equal counts: something else was done about it."""
+    """When and why a layout changed, and on what evidence.
+
+    Equal counts mean that something else was done, such as raising throughput.
+    """
 
     at: Time
     before: LayoutCounts
@@ -377,7 +381,7 @@ class LayoutAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Deleted(Struct, frozen=True, kw_only=True):
-    """Whether there was such an event."""
+    """Whether the event existed."""
 
     deleted: bool
 

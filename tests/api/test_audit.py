@@ -71,7 +71,10 @@ def test_a_layout_set_by_hand_is_logged_with_what_was_asked_for_and_what_is_in_f
         ({"series": "ORD"}, '{"shards":"secret"}', {}, "invalid_request"),
         ({"series": "ORD"}, "secret", {}, "invalid_request"),
         ({"series": "ORD"}, b"\xff", {}, "invalid_request"),
-        ({"series": "ORD", "other": "secret"}, '{"index_shards":2}', {"index_shards": 2}, "invalid_query"),
+        (
+            {"series": "ORD", "other": "secret"},
+            '{"index_shards":2}', {"index_shards": 2}, "invalid_query",
+        ),
         ("series=ORD&%", '{"index_shards":2}', {"index_shards": 2}, "invalid_query"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Input that can't be used: each is told what is wrong and where; never a 500, and no other event suffers."""
+"""Invalid input: answers name what is wrong and where, never a 500, and spare other events."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What holds for all functions: their routes, their rights, their description, their logs, their size."""
+"""Conventions of all functions: routes, rights, description, logs, entry points."""
 
 import ast
 import json
@@ -28,7 +28,7 @@ IDENTITY = {"series": "ORD", "time": format_time(NOON), "id": "1"}
 
 
 def _exercise(api: Api) -> None:
-    """Send every kind of request, in every mode, with growth and faults, so that each call is made."""
+    """Send every kind of request, in every mode, with growth and faults: every call is made."""
     for settings in (
         Settings(shards=4, index_shards=2),
         Settings(mode=ShardingMode.RANDOM, shards=3),
@@ -160,7 +160,18 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("route", ["GET /v1/events", "GET /v1/aggregates", "GET /v1/export", "GET /v1/events/one", "DELETE /v1/events/one", "GET /v1/layout", "PUT /v1/layout"])  # fmt: skip
+@pytest.mark.parametrize(
+    "route",
+    [
+        "GET /v1/events",
+        "GET /v1/aggregates",
+        "GET /v1/export",
+        "GET /v1/events/one",
+        "DELETE /v1/events/one",
+        "GET /v1/layout",
+        "PUT /v1/layout",
+    ],
+)
 def test_each_described_parameter_is_taken_and_each_required_one_is_missed(
     api: Api, document: Any, route: str
 ) -> None:

@@ -222,7 +222,11 @@ def test_codes_of_events_are_the_same_in_the_library_the_description_and_the_pag
 
 
 def test_partly_throttled_is_207(api: Api) -> None:
-    api.on(wrap=lambda call: FaultyCall(call, [Fault.NONE] * 2 + [Fault.ONE] * 3 + [Fault.THROTTLED] * 1_000))  # fmt: skip
+    api.on(
+        wrap=lambda call: FaultyCall(
+            call, [Fault.NONE] * 2 + [Fault.ONE] * 3 + [Fault.THROTTLED] * 1_000
+        )
+    )
     answer = api.post(_events(10))
     assert (answer.status, answer.body["accepted"]) == (207, 3)
     assert {each["code"] for each in answer.body["rejected"]} == {"throttled"}

@@ -19,7 +19,17 @@ json_values: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
-KEYS = ("AlarmName", "NewStateValue", "StateChangeTime", "Trigger", "Records", "Sns", "Message", "source", "alarmData")  # fmt: skip
+KEYS = (
+    "AlarmName",
+    "NewStateValue",
+    "StateChangeTime",
+    "Trigger",
+    "Records",
+    "Sns",
+    "Message",
+    "source",
+    "alarmData",
+)
 almost = st.dictionaries(st.sampled_from(KEYS), json_values)
 
 
