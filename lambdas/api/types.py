@@ -146,8 +146,8 @@ class RejectedEvent(Struct, frozen=True, kw_only=True):
         str,
         Meta(
             description="invalid_event, in_future, too_late, item_too_large, duplicate_event "
-            "(never stored); throttled, storage_unavailable, storage_refused, deadline (not stored); "
-            "unknown_outcome (may be stored)"
+            "(never stored); throttled, storage_unavailable, storage_refused, deadline (not "
+            "stored); unknown_outcome (may be stored)"
         ),
     ]
     message: Annotated[str, Meta(examples=["events[3].time: must name its time zone"])]
