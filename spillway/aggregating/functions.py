@@ -17,9 +17,9 @@ __all__ = [
     "MAX_EXACT",
     "PERCENTILES",
     "RELATIVE_ERROR",
+    "AggregateFunction",
     "ExactSum",
     "Fill",
-    "Function",
     "IntervalTally",
     "Number",
     "Percentiles",
@@ -30,7 +30,7 @@ __all__ = [
 Number = int | float
 
 
-class Function(StrEnum):
+class AggregateFunction(StrEnum):
     """What is made of the numbers of an interval; of an interval without numbers, `count` is 0 and all else is None.
 
     `count` counts numbers, without a field events. `first` and `last` are in order of time, then sharding key and id.
@@ -48,7 +48,11 @@ class Function(StrEnum):
     P99 = "p99"
 
 
-PERCENTILES: Final = {Function.P50: 0.5, Function.P90: 0.9, Function.P99: 0.99}
+PERCENTILES: Final = {
+    AggregateFunction.P50: 0.5,
+    AggregateFunction.P90: 0.9,
+    AggregateFunction.P99: 0.99,
+}
 
 
 class Fill(StrEnum):
@@ -227,21 +231,21 @@ class IntervalTally(Struct):
         self.last = values[-1]
         self.sum.add(values)
 
-    def value(self, function: Function) -> Number | None:
+    def value(self, function: AggregateFunction) -> Number | None:
         """Return one function of the numbers, None where it needs some and there are none; percentiles are not here."""
-        if function is Function.COUNT:
+        if function is AggregateFunction.COUNT:
             return self.count
         if not self.count:
             return None
-        if function is Function.SUM:
+        if function is AggregateFunction.SUM:
             return self.sum.total()
-        if function is Function.AVG:
+        if function is AggregateFunction.AVG:
             return self.sum.mean(self.count)
         extremes = {
-            Function.MIN: self.low,
-            Function.MAX: self.high,
-            Function.FIRST: self.first,
-            Function.LAST: self.last,
+            AggregateFunction.MIN: self.low,
+            AggregateFunction.MAX: self.high,
+            AggregateFunction.FIRST: self.first,
+            AggregateFunction.LAST: self.last,
         }
         return extremes[function]
 

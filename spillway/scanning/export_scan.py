@@ -52,7 +52,7 @@ __all__ = [
 
 MAX_POOL: Final = 8  # as many requests as a store sends at the same time
 _POSITION: Final = re.compile(r"(\d{1,3}):(\d{1,3}):(\d{1,10}):(.*)", re.ASCII | re.DOTALL)
-_SAME: Final = "series, from, to and mode"
+_SAME: Final = "series, start, end and mode"
 
 
 class ExportMode(StrEnum):

@@ -19,6 +19,11 @@ class StoredEvent(NamedTuple):
     payload: str
     expires: int | None
 
+    @property
+    def identity(self) -> keys.SortKey:
+        """Stored time, sharding key and id."""
+        return keys.parse_sort_key(self.sort_key)
+
 
 def decode_event(item: Item) -> StoredEvent:
     """Read an item of the main table or of its index; KeyError where it is not an event."""
