@@ -56,7 +56,7 @@ def _ask(store: EventStore, events: int, question: dict[str, Any]) -> tuple[int,
             functions=question["functions"],
             cursor=cursor or None,
             consistent=False,
-            read="table",
+            source="table",
             timeout=1_200,
         )
         rows, pages, cursor = rows + len(page.rows), pages + 1, page.cursor

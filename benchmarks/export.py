@@ -90,7 +90,7 @@ def _ordered(store: EventStore) -> Iterator[str]:
     cursor = None
     while True:
         page = store.read(
-            "ORD", START, _END, limit=10_000, cursor=cursor, consistent=False, read="table"
+            "ORD", START, _END, limit=10_000, cursor=cursor, consistent=False, source="table"
         )
         for record in page.records:
             yield _line(record.sort_key, record.payload)

@@ -3,7 +3,7 @@
 A page is the next events, in order, of a range that holds several times as many, from a random time on. Contestants read
 the same data on the same engine, in turns, eventually consistently:
 
-- Spillway, from the table's shards, and by its own plan (`read=auto`), which may be the index;
+- Spillway, from the table's shards, and by its own plan (`source=auto`), which may be the index;
 - an unsharded series, one boto3 Query: what a page costs where nothing had to be sharded;
 - the common scatter-gather: boto3 queries to all shards over a pool of threads, everything read, then sorted;
 - shard by shard: the same queries one after the other.
@@ -60,12 +60,12 @@ Took = tuple[int, int, float, int]  # requests, items, read units, rounds
 Contestant = Callable[[datetime, datetime, int], Took]
 
 
-def spillway(url: str, read: str) -> Contestant:
+def spillway(url: str, source: str) -> Contestant:
     """Return the store's own reader."""
     store = EventStore(connect(url), table=EVENTS, layouts=LAYOUTS)
 
     def page(start: datetime, end: datetime, limit: int) -> Took:
-        page = store.read(SERIES, start, end, limit=limit, read=read, consistent=False)
+        page = store.read(SERIES, start, end, limit=limit, source=source, consistent=False)
         _check(len(page.events), limit)
         took = page.explanation
         return took.requests, took.items, took.read_units, took.rounds
@@ -146,8 +146,8 @@ def gathering(url: str, threads: int) -> Contestant:
 
 
 CONTESTANTS: Final[dict[str, Callable[[str], Contestant]]] = {
-    "Spillway, table": partial(spillway, read="table"),
-    "Spillway, auto": partial(spillway, read="auto"),
+    "Spillway, table": partial(spillway, source="table"),
+    "Spillway, auto": partial(spillway, source="auto"),
     "(a) one unsharded Query": unsharded,
     f"(b) scatter-gather, {_POOL} threads": partial(gathering, threads=_POOL),
     "(c) shard by shard": partial(gathering, threads=1),

@@ -1,5 +1,5 @@
-"""AWS entry points, a module a function: parse, call the library, answer."""
+"""AWS Lambda entry points: `admin`, `ingest`, `query` and `scaler` hold a handler each."""
 
-from lambdas.start import begin
+from lambdas.start import begin_start
 
-begin()
+begin_start()

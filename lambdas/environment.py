@@ -1,4 +1,4 @@
-"""What a function takes from its environment, and the event store made of it."""
+"""The environment of a function, and the event store that it configures."""
 
 import os
 from collections.abc import Mapping
@@ -13,22 +13,25 @@ from aws_lambda_powertools import Logger, single_metric
 from aws_lambda_powertools.metrics import MetricUnit
 from botocore.config import Config
 
-from lambdas.start import started
+from lambdas.start import finish_start
 from spillway import (
+    MAX_SHARDS,
+    PARTITION_WCU,
+    Call,
+    CapacityMetrics,
+    CapacityUse,
     DaxCall,
     EventStore,
+    Growth,
+    GrowthPolicy,
+    Observer,
     Runtime,
     Settings,
     ShardingMode,
     StorageError,
+    ThrottleTarget,
     TimeBucket,
 )
-from spillway.dynamodb.port import Call
-from spillway.scaling.evidence import CapacityMetrics, CapacityUse
-from spillway.scaling.policy import ThrottleTarget
-from spillway.scaling.updates import Observer, ignore
-from spillway.settings import Growth, GrowthPolicy
-from spillway.sharding import MAX_SHARDS, PARTITION_WCU
 
 __all__ = [
     "CLIENT",
@@ -42,14 +45,14 @@ __all__ = [
 
 _PREFIX: Final = "SPILLWAY_"
 _DAX: Final = "DAX_ENDPOINT"
-# Requests to DynamoDB take milliseconds: give up soon enough to try again within the caller's patience.
+# Requests to DynamoDB take milliseconds: give up soon enough to try again in time for the caller.
 CLIENT: Final = Config(
     connect_timeout=1, read_timeout=3, max_pool_connections=16, retries={"total_max_attempts": 1}
 )
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """The variables that the stack sets, without their prefix `SPILLWAY_`; `dax_endpoint` has none."""
+    """The variables that the stack sets, without `SPILLWAY_`; `dax_endpoint` has no prefix."""
 
     table: str
     layouts: str
@@ -64,7 +67,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     max_shards: int = MAX_SHARDS
     cooldown_seconds: float = 1.0  # between two changes of a layout
     partition_wcu: float = PARTITION_WCU
-    dax_endpoint: str = ""  # none
+    dax_endpoint: str = ""  # empty: no cache
 
     def settings(self) -> Settings:
         """Return the settings of the store; 0 switches retention and late limit off."""
@@ -86,14 +89,14 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScalerEnvironment(Environment, frozen=True, kw_only=True):
-    """What the scaler is told besides.
+    """Variables of the scaler.
 
     Attributes:
         alarm_prefix: of the names of the alarms to look after.
-        dry_run: whether it only says what it would do.
-        shrink_window_hours: how long usage must have been low before a layout shrinks; 0 never shrinks.
-        max_warm_write_units: bound up to which warm throughput is raised; 0 never raises it.
-        max_provisioned_write_units: bound up to which provisioned throughput is raised; 0 never raises it.
+        dry_run: whether it only logs what it would do.
+        shrink_window_hours: how long usage must have been low before a layout shrinks; 0: never.
+        max_warm_write_units: bound up to which warm throughput is raised; 0: never.
+        max_provisioned_write_units: bound up to which provisioned throughput is raised; 0: never.
     """
 
     alarm_prefix: str
@@ -103,7 +106,7 @@ class ScalerEnvironment(Environment, frozen=True, kw_only=True):
     max_provisioned_write_units: int
 
     def settings(self) -> Settings:
-        """Return the settings of the store; `grow` is about writers alone."""
+        """Return the settings of the store; `grow` concerns only writers."""
         settings = Environment.settings(self)
         growth = replace(settings.growth, policy=GrowthPolicy.DEMAND)
         return replace(settings, growth=growth)
@@ -120,7 +123,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
 def read_environment_as(
     kind: type[AnyEnvironment], variables: Mapping[str, str] | None = None
 ) -> AnyEnvironment:
-    """Read the environment of a function that is told more than the others."""
+    """Read the environment of a function that has variables of its own."""
     source = os.environ if variables is None else variables
     own = {
         name.removeprefix(_PREFIX).lower(): value
@@ -132,7 +135,7 @@ def read_environment_as(
 
 
 def open_client(service: str, config: Config) -> Any:
-    """Return a client as `boto3.client` makes it, without the tenth of a cold start that boto3 itself takes."""
+    """Return a client as `boto3.client` does. Importing boto3 takes a tenth of a cold start."""
     return _session().create_client(service, config=config)
 
 
@@ -144,8 +147,8 @@ def _session() -> botocore.session.Session:
 def open_store(environment: Environment, observe: Observer | None = None) -> EventStore:
     """Return the event store of a function: once a process, outside the handler.
 
-    With an observer it also records what writers want, and grows layouts by it. Where an endpoint
-    throttles without a reason, such a store asks CloudWatch whether capacity is used up.
+    With an observer it also records usage, and grows layouts by it. Where an endpoint throttles
+    without a reason, such a store asks CloudWatch whether capacity is used up.
     """
     grows = observe is not None and environment.grow
     store = EventStore(
@@ -153,12 +156,14 @@ def open_store(environment: Environment, observe: Observer | None = None) -> Eve
         table=environment.table,
         layouts=environment.layouts,
         usage=environment.usage if observe else None,
-        observe=observe or ignore,
+        observe=observe,
         settings=environment.settings(),
         capacity=_capacity_metrics(environment.table) if grows else None,
-        cache=_reporting(DaxCall(environment.dax_endpoint)) if environment.dax_endpoint else None,
+        cache=_report_failures(DaxCall(environment.dax_endpoint))
+        if environment.dax_endpoint
+        else None,
     )
-    started()  # a function makes nothing else of size before its first call
+    finish_start()  # a function makes nothing else of size before its first call
     return store
 
 
@@ -167,7 +172,7 @@ def _capacity_metrics(table: str) -> CapacityMetrics:
 
     @cache
     def metrics() -> CapacityMetrics:
-        from spillway.control.cloudwatch import capacity_through  # noqa: PLC0415  rarely needed
+        from spillway.control import capacity_through  # noqa: PLC0415  rarely needed
 
         return capacity_through(open_client("cloudwatch", CLIENT), table, Runtime().now)
 
@@ -177,7 +182,7 @@ def _capacity_metrics(table: str) -> CapacityMetrics:
     return use
 
 
-def _reporting(dax: Call) -> Call:
+def _report_failures(dax: Call) -> Call:
     """Return a port whose failures are logged and counted as the metric `DaxFailures`."""
     logger = Logger()
 

@@ -118,7 +118,7 @@ HTTP API:     {status.api}
 Write an event, then read it back:
   curl -s {status.api}/v1/events -H 'content-type: application/json' \\
     -d "{{\\"events\\": [{event}]}}"
-  curl -s '{status.api}/v1/events?series=demo&from=2000-01-01T00:00:00Z&to=2100-01-01T00:00:00Z'
+  curl -s '{status.api}/v1/events?series=demo&start=2000-01-01T00:00:00Z&end=2100-01-01T00:00:00Z'
 
 {stop}"""
 

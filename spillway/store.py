@@ -82,7 +82,7 @@ class EventStore:
         runtime: Runtime | None = None,
         cache: Call | None = None,
         capacity: CapacityMetrics | None = None,
-        observe: Observer = ignore,
+        observe: Observer | None = None,
     ) -> None:
         call: Call = client if callable(client) else call_through(client)
         self._settings = settings or Settings()
@@ -98,7 +98,7 @@ class EventStore:
             units = self._settings.growth.partition_wcu
             recorder = UsageRecorder(call, usage, runtime.now, runtime.random, units)
         autoscaler = WriterAutoscaler(
-            self._layouts, recorder, self._settings.growth, runtime, observe
+            self._layouts, recorder, self._settings.growth, runtime, observe or ignore
         )
         check = None if capacity is None else CapacityCheck(capacity, runtime.monotonic)
         self._writer = Writer(
@@ -180,7 +180,7 @@ class EventStore:
         cursor: str | None = None,
         consistent: bool = True,
         sharding_key: str | None = None,
-        read: str = "auto",
+        source: str = "auto",
         measure: Measure = stored_size,
         max_rcu: float | None = None,
         explain: bool = False,
@@ -201,7 +201,7 @@ class EventStore:
                 Other reads lag by at most `Settings.layout_ttl` and DynamoDB's own lag, with a
                 `cache` by its TTL too.
             sharding_key: only its events. One shard is read; its other keys are skipped.
-            read: `table`, `index` (one query a time bucket and index shard, eventually consistent),
+            source: `table`, `index` (one query a time bucket and index shard, eventually consistent),
                 or `auto`: the one with the lower estimated cost, and the other where it throttles.
             measure: bytes that a record adds to the page.
             max_rcu: read units that the page may cost; a page that reaches it ends early, with a
@@ -231,7 +231,7 @@ class EventStore:
             end,
             order=order,
             sharding_key=sharding_key,
-            source=read,
+            source=source,
             consistent=consistent,
         )
         budget = ReadBudget.lasting(timeout, self._runtime, max_rcu)
@@ -272,7 +272,7 @@ class EventStore:
         cursor: str | None = None,
         consistent: bool = True,
         sharding_key: str | None = None,
-        read: str = "auto",
+        source: str = "auto",
         max_rcu: float | None = None,
         timeout: float = 10,
     ) -> AggregatePage:
@@ -298,7 +298,7 @@ class EventStore:
                 layout.
             consistent: whether every write acknowledged before is seen. Costs twice the read units.
             sharding_key: only its events. One shard is read; its other keys are skipped.
-            read: `table`, `index` or `auto`, as in `read`.
+            source: `table`, `index` or `auto`, as in `read`.
             max_rcu: read units that the page may cost.
             timeout: seconds for which throttled and failed reads are retried. No round of reads
                 begins in its second half.
@@ -329,7 +329,7 @@ class EventStore:
             end,
             order=Order.ASCENDING,
             sharding_key=sharding_key,
-            source=read,
+            source=source,
             consistent=consistent,
         )
         query = AggregateQuery.checked(

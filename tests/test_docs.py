@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spillway.aggregating.functions import Function
+from spillway.aggregating.functions import AggregateFunction
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -147,4 +147,4 @@ def test_a_record_has_a_date_a_status_its_context_and_its_decision(record: Path)
 
 def test_the_api_page_lists_every_aggregate_function() -> None:
     (row,) = re.findall(r"^\| `functions` \|.*$", (DOCS / "api.md").read_text(), re.MULTILINE)
-    assert {each.value for each in Function} <= set(re.findall(r"`(\w+)`", row))
+    assert {each.value for each in AggregateFunction} <= set(re.findall(r"`(\w+)`", row))

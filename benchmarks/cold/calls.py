@@ -42,8 +42,8 @@ def first_calls(now: datetime) -> dict[str, dict[str, Any]]:
     event = {"series": SERIES, "time": time, "id": "1", "payload": {"n": 1}}
     return {
         "ingest": _request("POST", "/v1/events", body={"events": [event]}),
-        "query": _request("GET", "/v1/events", f"series={SERIES}&from={start}&to={end}"),
-        "admin": _request("PUT", "/v1/layout", f"series={SERIES}", {"number_of_shards": 1}),
+        "query": _request("GET", "/v1/events", f"series={SERIES}&start={start}&end={end}"),
+        "admin": _request("PUT", "/v1/layout", f"series={SERIES}", {"shards": 1}),
         "scaler": {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}},
     }
 

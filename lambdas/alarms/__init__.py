@@ -1,1 +1,1 @@
-"""What reaches the scaler function: alarms, by SNS or directly, and the schedule."""
+"""Events of the scaler function: alarms, by SNS or directly, and the schedule."""

@@ -1,4 +1,4 @@
-"""Messages to the scaler, decoded: whatever arrives becomes alarms, a scheduled run, or a reason to drop it."""
+"""Messages to the scaler, decoded into alarms, scheduled runs, or a reason to drop them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ __all__ = ["Dropped", "Scheduled", "decode"]
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A message that is none for the scaler, and why."""
+    """A message that is not for the scaler, and why."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """The schedule's turn."""
+    """A run by the schedule."""
 
 
-_WRONG: Final = (
+_DECODE_ERRORS: Final = (
     msgspec.MsgspecError,
     ArithmeticError,
     LookupError,
@@ -47,7 +47,7 @@ class _Trigger(Struct):
 
 
 class _Message(Struct):
-    """What an alarm publishes to its topic."""
+    """The message that an alarm publishes to its topic."""
 
     name: str = field(name="AlarmName")
     state: str = field(name="NewStateValue")
@@ -89,7 +89,7 @@ class _State(Struct):
 
 
 class _Direct(Struct):
-    """What an alarm calls a function with."""
+    """The event that an alarm calls a function with."""
 
     name: str = field(name="alarmName")
     state: _State
@@ -109,7 +109,7 @@ class _Direct(Struct):
 
 
 def decode(event: object) -> Iterator[AlarmState | Scheduled | Dropped]:
-    """Yield what an event holds; never raises."""
+    """Yield the messages of an event; never raises."""
     if not isinstance(event, Mapping):
         yield Dropped("not an object")
     elif event.get("source") == "aws.events":
@@ -125,19 +125,19 @@ def decode(event: object) -> Iterator[AlarmState | Scheduled | Dropped]:
 def _published(record: Any) -> AlarmState | Dropped:
     try:
         return msgspec.json.decode(record["Sns"]["Message"], type=_Message).alarm()
-    except _WRONG as error:
+    except _DECODE_ERRORS as error:
         return Dropped(f"not an alarm on one metric: {error!r}")
 
 
 def _direct(data: object) -> AlarmState | Dropped:
     try:
         return msgspec.convert(data, _Direct).alarm()
-    except _WRONG as error:
+    except _DECODE_ERRORS as error:
         return Dropped(f"not an alarm on one metric: {error!r}")
 
 
 def _seconds(text: str) -> float:
-    """Return epoch seconds of CloudWatch's times: `2026-06-01T12:00:00.123+0000`; ValueError for others."""
+    """Return the epoch seconds of `2026-06-01T12:00:00.123+0000`; ValueError."""
     at = datetime.fromisoformat(text)
     if at.tzinfo is None:
         raise ValueError(f"a time without a zone: {text}")

@@ -1,4 +1,4 @@
-"""Answers of the API, as text where they are made of stored JSON."""
+"""Answers of the API; stored payloads are copied as JSON text, never parsed."""
 
 import json
 from dataclasses import asdict
@@ -25,21 +25,32 @@ from lambdas.api.types import (
     MissingOutput,
     RejectedEvent,
 )
-from spillway import Event, Page, Rejected, WriteResult
-from spillway.event import MAX_ID_BYTES
-from spillway.keys import TIME_WIDTH, parse_sort_key
-from spillway.layouts.model import OPEN, START, Epoch, GrowthStop, Layout, LayoutDecision
-from spillway.scanning.pages import Explanation, Missing
-from spillway.scanning.streams import StoredEvent
-from spillway.timestamps import format_epoch, format_time
+from spillway import (
+    MAX_ID_BYTES,
+    AggregatePage,
+    AggregateRow,
+    Epoch,
+    Event,
+    Explanation,
+    GrowthStop,
+    Layout,
+    LayoutDecision,
+    Missing,
+    Page,
+    Rejected,
+    StoredEvent,
+    WriteResult,
+    format_epoch,
+    format_time,
+)
 
 __all__ = [
+    "EventRenderer",
+    "answer_aggregates",
     "answer_event",
     "answer_layout",
     "answer_page",
     "answer_write",
-    "escaped_size",
-    "escaped_text_size",
     "event_text",
 ]
 
@@ -55,7 +66,7 @@ def answer_write(result: WriteResult, *, ids_made: bool) -> Response[Any]:
         accepted=result.accepted,
         rejected=[_rejected(each) for each in result.rejected],
         ids=[_answered_id(each) for each in result.ids] if ids_made else UNSET,
-        error=_none_accepted(status, result) if status >= HTTPStatus.BAD_REQUEST else UNSET,
+        error=_refusal(status, result) if status >= HTTPStatus.BAD_REQUEST else UNSET,
     )
     return answer_json(status, answer)
 
@@ -68,12 +79,12 @@ def _status(result: WriteResult) -> HTTPStatus:
         return HTTPStatus.MULTI_STATUS
     if not retryable:
         return HTTPStatus.BAD_REQUEST
-    if _why_none(result) == "throttled":
+    if _refusal_code(result) == "throttled":
         return HTTPStatus.TOO_MANY_REQUESTS
     return HTTPStatus.SERVICE_UNAVAILABLE
 
 
-def _why_none(result: WriteResult) -> str:
+def _refusal_code(result: WriteResult) -> str:
     """Return why no event was accepted: `throttled`, `deadline` or `storage_unavailable`.
 
     `deadline` alone means that time ran out. Beside another code, that failure took the time.
@@ -84,9 +95,9 @@ def _why_none(result: WriteResult) -> str:
     return "throttled" if codes <= {"throttled", "deadline"} else "storage_unavailable"
 
 
-def _none_accepted(status: HTTPStatus, result: WriteResult) -> ErrorBody:
+def _refusal(status: HTTPStatus, result: WriteResult) -> ErrorBody:
     first = result.rejected[0]
-    code = first.code if status is HTTPStatus.BAD_REQUEST else _why_none(result)
+    code = first.code if status is HTTPStatus.BAD_REQUEST else _refusal_code(result)
     return ErrorBody(code=code, message=f"no event was accepted; {_message(first)}")
 
 
@@ -112,7 +123,7 @@ def _json(text: str) -> str:
 
 def event_text(series: str, record: StoredEvent) -> str:
     """Return a stored event as JSON text; its payload is stored as JSON and copied as it is."""
-    time, sharding_key, event_id = parse_sort_key(record.sort_key)
+    time, sharding_key, event_id = record.identity
     key = "" if sharding_key is None else f'"sharding_key":{_json(sharding_key)},'
     return (
         f'{{"series":{_json(series)},"time":"{time}","id":{_json(event_id)},'
@@ -120,30 +131,40 @@ def event_text(series: str, record: StoredEvent) -> str:
     )
 
 
-def escaped_size(series: str, record: StoredEvent) -> int:
-    """Return the bytes an event adds to an answer as Lambda sends it: the body is text inside another JSON.
+class EventRenderer:
+    """Renders the events of one answer, each once: `measure` keeps the text that it measures."""
 
-    Counted with every character beyond ASCII escaped, as runtimes before Python 3.12 send it.
-    """
-    return escaped_text_size(event_text(series, record))
+    def __init__(self, series: str, *, terminator: str = "") -> None:
+        self._series = series
+        self._terminator = terminator
+        self._texts: list[str] = []
+
+    def measure(self, record: StoredEvent) -> int:
+        """Render the next event and return the bytes that it adds to an answer as Lambda sends it.
+
+        Lambda sends the body as text inside another JSON. Runtimes before Python 3.12 escape every
+        character beyond ASCII there, so each counts as escaped.
+        """
+        text = event_text(self._series, record) + self._terminator
+        self._texts.append(text)
+        return len(json.dumps(text))
+
+    def texts(self, count: int) -> list[str]:
+        """Return the texts of the first `count` events: the last one measured may not have fit."""
+        return self._texts[:count]
 
 
-def escaped_text_size(text: str) -> int:
-    """Return the bytes of text inside another JSON, counted as `escaped_size` does."""
-    return len(json.dumps(text))
-
-
-def answer_page(page: Page, *, explained: bool = False) -> Response[Any]:
-    """Answer a page of events, with its plan and cost where that was asked for."""
-    events = ",".join(event_text(page.series, record) for record in page.records)
+def answer_page(page: Page, renderer: EventRenderer, *, explained: bool = False) -> Response[Any]:
+    """Answer a page whose events `renderer` measured, with its plan and cost if `explained`."""
+    events = ",".join(renderer.texts(len(page.records)))
     cursor = "null" if page.cursor is None else _json(page.cursor)
     return answer_json(
         HTTPStatus.OK,
-        f'{{"events":[{events}],"cursor":{cursor},{_how_it_ended(page, explained=explained)}}}',
+        f'{{"events":[{events}],"cursor":{cursor},{_page_end(page, explained=explained)}}}',
     )
 
 
-def _how_it_ended(page: Page, *, explained: bool) -> str:
+def _page_end(page: Page, *, explained: bool) -> str:
     parts: dict[str, Any] = {"complete": page.complete}
     if not page.complete:
         missing = [_missing(each) for each in page.missing]
@@ -154,8 +175,7 @@ def _how_it_ended(page: Page, *, explained: bool) -> str:
 
 
 def _missing(each: Missing) -> MissingOutput:
-    time = each.reached[:TIME_WIDTH]
-    return MissingOutput(partition=each.partition, reached=time, error=each.error)
+    return MissingOutput(partition=each.partition, reached=each.reached_time, error=each.error)
 
 
 def _explanation(explanation: Explanation) -> ExplanationOutput:
@@ -165,6 +185,32 @@ def _explanation(explanation: Explanation) -> ExplanationOutput:
         for source, (requests, units) in explanation.estimates.items()
     }
     return ExplanationOutput(**facts)
+
+
+def answer_aggregates(page: AggregatePage) -> Response[Any]:
+    """Answer rows of intervals."""
+    answer: dict[str, Any] = {
+        "rows": [_row(row) for row in page.rows],
+        "cursor": page.cursor,
+        "complete": page.complete,
+    }
+    if not page.complete:
+        missing = [msgspec.to_builtins(_missing(each)) for each in page.missing]
+        answer |= {
+            "reason": page.reason,
+            "missing": missing,
+            "missing_count": page.missing_count,
+        }
+    if page.percentiles is not None:
+        answer |= {"percentiles": page.percentiles, "percentile_error": page.percentile_error}
+    # The standard library's encoder, since numbers may have more than 64 bits.
+    text = json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return answer_json(HTTPStatus.OK, text)
+
+
+def _row(row: AggregateRow) -> dict[str, Any]:
+    sketched = {"approximate": True} if row.approximate else {}
+    return {"start": format_time(row.start), **row.values, "skipped": row.skipped, **sketched}
 
 
 def answer_event(event: Event) -> Response[Any]:
@@ -184,7 +230,7 @@ def answer_layout(layout: Layout) -> Response[Any]:
     answer = LayoutAnswer(
         series=layout.series,
         version=layout.version,
-        number_of_shards=layout.current.shards,
+        shards=layout.current.shards,
         index_shards=layout.current.index_shards,
         last_updated=format_epoch(layout.last_updated),
         epochs=[_epoch(epoch) for epoch in layout.epochs],
@@ -214,7 +260,7 @@ def _decision(decision: LayoutDecision) -> DecisionOutput:
 
 
 def _counts(shards: int, index_shards: int) -> LayoutCounts:
-    return LayoutCounts(number_of_shards=shards, index_shards=index_shards)
+    return LayoutCounts(shards=shards, index_shards=index_shards)
 
 
 def _epoch(epoch: Epoch) -> EpochOutput:
@@ -224,7 +270,7 @@ def _epoch(epoch: Epoch) -> EpochOutput:
         index_shards=epoch.index_shards,
         mode=epoch.mode,
         bucket=epoch.bucket,
-        low=None if epoch.low == START else epoch.low,
-        close=None if epoch.close == OPEN else epoch.close,
+        low=epoch.min_time,
+        close=epoch.max_time,
         horizon=epoch.horizon,
     )

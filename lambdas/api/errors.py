@@ -1,5 +1,6 @@
-"""Errors of the API: one shape, never a stack trace."""
+"""Answers in JSON, and errors of the API: one shape, never a stack trace."""
 
+import re
 from collections.abc import Callable, Collection
 from http import HTTPStatus
 from typing import Any, Final
@@ -11,13 +12,22 @@ from aws_lambda_powertools.logging import Logger
 from msgspec import UNSET
 
 from lambdas.api.types import ErrorAnswer, ErrorBody
-from spillway import InvalidInputError, StorageError, ThrottledError
-from spillway.errors import shorten
+from spillway import InvalidInputError, StorageError, ThrottledError, shorten
 
-__all__ = ["RequestError", "answer_json", "handle_errors", "to_message"]
+__all__ = [
+    "RequestError",
+    "answer_json",
+    "handle_errors",
+    "split_validation_error",
+    "to_message",
+]
 
 _MAX_MESSAGE: Final = 400  # characters, so that an answer holds a thousand messages
-RETRY_AFTER = {HTTPStatus.TOO_MANY_REQUESTS: "1", HTTPStatus.SERVICE_UNAVAILABLE: "2"}
+_RETRY_AFTER: Final = {HTTPStatus.TOO_MANY_REQUESTS: "1", HTTPStatus.SERVICE_UNAVAILABLE: "2"}
+
+
+_FIELD: Final = re.compile(r" - at `\$\.?([^`]*)`$")
+_MISSING: Final = re.compile(r"Object missing required field `([^`]+)`")
 
 
 class RequestError(Exception):
@@ -32,8 +42,8 @@ class RequestError(Exception):
 def answer_json(status: int, body: Any) -> Response[Any]:
     """Return an answer with a JSON body: ready-made text, or anything that msgspec encodes."""
     text = body if isinstance(body, str) else msgspec.json.encode(body).decode()
-    wait = RETRY_AFTER.get(HTTPStatus(status))
-    headers = {"Retry-After": wait} if wait else {}
+    seconds = _RETRY_AFTER.get(HTTPStatus(status))
+    headers = {"Retry-After": seconds} if seconds else {}
     return Response(
         status_code=status, content_type="application/json", body=text, headers=dict(headers)
     )
@@ -100,3 +110,14 @@ def _on_storage(error: StorageError) -> Response[Any]:
         return _error(HTTPStatus.TOO_MANY_REQUESTS, "throttled", message)
     message = f"DynamoDB is out of reach or refuses ({error.code}): try again"
     return _error(HTTPStatus.SERVICE_UNAVAILABLE, "storage_unavailable", message)
+
+
+def split_validation_error(error: msgspec.ValidationError) -> tuple[str, str]:
+    """Return the field of a msgspec error, empty for the whole value, and what is wrong."""
+    message = str(error)
+    missing = _MISSING.match(message)
+    if missing:
+        return missing[1], "is missing"
+    field = _FIELD.search(message)
+    reason = shorten(_FIELD.sub("", message))  # it names unknown fields
+    return field[1] if field else "", reason

@@ -1,21 +1,20 @@
-"""The OpenAPI document, generated from the types that requests and answers are made of."""
+"""The OpenAPI document, generated from the types of requests and answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 
 from lambdas.api import types
-from lambdas.api.aggregate_types import AggregatesAnswer
-from lambdas.api.aggregates import AGGREGATE_PARAMETERS
 from lambdas.api.parameters import (
-    EVENT_PARAMETERS,
-    EXPORT_PARAMETERS,
-    IDENTITY_PARAMETERS,
-    LAYOUT_PARAMETERS,
-    PAGE_PARAMETERS,
-    Parameter,
+    AggregateParameters,
+    EventParameters,
+    ExportParameters,
+    IdentityParameters,
+    PageParameters,
+    SeriesParameters,
+    describe_parameters,
 )
 
 __all__ = ["methods_of", "openapi_document"]
@@ -25,7 +24,7 @@ _TYPES: Final = (
     types.IngestAnswer,
     types.EventsPage,
     types.EventOutput,
-    AggregatesAnswer,
+    types.AggregatesAnswer,
     types.LayoutRequest,
     types.LayoutAnswer,
     types.Deleted,
@@ -45,7 +44,8 @@ def openapi_document() -> dict[str, Any]:
         "info": {
             "title": "Spillway",
             "version": "1",
-            "description": "Write-heavy, time-ordered events: sharded ingest, ordered reads. Another "
+            "description": "Write-heavy, time-ordered events: sharded ingest, ordered reads. "
+            "Another "
             "method on one of these paths is answered by 405 with Allow, another path by 404, both "
             "as ErrorAnswer",
         },
@@ -65,28 +65,30 @@ def _paths() -> dict[str, Any]:
     return {
         "/v1/events": {
             "post": _INGEST,
-            "get": _call("Read a range in order", types.EventsPage, PAGE_PARAMETERS),
+            "get": _call("Read a range in order", types.EventsPage, PageParameters),
         },
         "/v1/events/one": {
-            "get": _call("Read one event", types.EventOutput, EVENT_PARAMETERS, missing),
-            "delete": _call("Delete one event", types.Deleted, IDENTITY_PARAMETERS),
+            "get": _call("Read one event", types.EventOutput, EventParameters, missing),
+            "delete": _call("Delete one event", types.Deleted, IdentityParameters),
         },
         "/v1/aggregates": {
-            "get": _call("Aggregate a range by intervals", AggregatesAnswer, AGGREGATE_PARAMETERS)
+            "get": _call(
+                "Aggregate a range by intervals", types.AggregatesAnswer, AggregateParameters
+            )
         },
         "/v1/export": {
             "get": _call(
-                "Read a range in bulk", types.EventOutput, EXPORT_PARAMETERS, {"200": _EXPORTED}
+                "Read a range in bulk", types.EventOutput, ExportParameters, {"200": _EXPORTED}
             )
         },
         "/v1/layout": {
-            "get": _call("Read a layout", types.LayoutAnswer, LAYOUT_PARAMETERS, unknown),
+            "get": _call("Read a layout", types.LayoutAnswer, SeriesParameters, unknown),
             "put": {
-                **_call("Set shard counts", types.LayoutAnswer, LAYOUT_PARAMETERS),
+                **_call("Set shard counts", types.LayoutAnswer, SeriesParameters),
                 "requestBody": _body(types.LayoutRequest),
             },
         },
-        "/v1/healthz": {"get": _call("Tell that the service answers", types.Health)},
+        "/v1/healthz": {"get": _call("Say that the service answers", types.Health)},
         "/v1/openapi.json": {
             "get": {"summary": "This document", "responses": {"200": _DOCUMENT, **_FAILURES}}
         },
@@ -115,15 +117,17 @@ def _ref(kind: type) -> dict[str, str]:
 def _call(
     summary: str,
     answer: type,
-    parameters: Sequence[Parameter] = (),
+    parameters: type | None = None,
     further: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     described: dict[str, Any] = {
         "summary": summary,
         "responses": {"200": _answer("As asked", answer), **_FAILURES, **further},
     }
-    if parameters:
-        described["parameters"] = [{"in": "query", **each._asdict()} for each in parameters]
+    if parameters is not None:
+        described["parameters"] = [
+            {"in": "query", **each._asdict()} for each in describe_parameters(parameters).values()
+        ]
         described["responses"]["400"] = _INVALID
     return described
 
@@ -157,7 +161,8 @@ _EXPORTED: Final = {
         "Spillway-Cursor": {"description": "For the next answer", **_TEXT_HEADER},
         "Link": {"description": 'The next answer, `rel="next"`', **_TEXT_HEADER},
         "Spillway-Reason": {
-            "description": "Why it is not complete: size, deadline, read_units, or the code of a storage error",
+            "description": "Why it is not complete: size, deadline, read_units, or the code of a "
+            "storage error",
             **_TEXT_HEADER,
         },
         "Spillway-Requests": {"description": "Queries sent", "schema": {"type": "integer"}},
@@ -172,7 +177,8 @@ _INGEST: Final = {
         {
             "in": "header",
             "name": "Idempotency-Key",
-            "description": "Ids that are left out derive from it and the position: a blind retry doubles nothing",
+            "description": "Ids that are left out derive from it and the position, so the whole "
+            "request can be sent again blindly",
             "schema": {"type": "string", "minLength": 1, "maxLength": 255},
         }
     ],

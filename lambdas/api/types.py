@@ -1,37 +1,49 @@
-"""The API's types: what requests are decoded into, answers are made of, and the OpenAPI document is generated from."""
+"""Types of the API's bodies: they decode requests, make answers and generate the description."""
 
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from spillway import ShardingMode, TimeBucket
-from spillway.event import MAX_ID_BYTES, MAX_SERIES_BYTES, MAX_SHARDING_KEY_BYTES
-from spillway.scanning.pages import MAX_MISSING
-from spillway.sharding import MAX_SHARDS
+from spillway import (
+    MAX_ID_BYTES,
+    MAX_MISSING,
+    MAX_SERIES_BYTES,
+    MAX_SHARDING_KEY_BYTES,
+    MAX_SHARDS,
+    ShardingMode,
+    TimeBucket,
+)
 
 __all__ = [
-    "ID_BOUNDS",
     "MAX_BODY_BYTES",
     "MAX_EVENTS",
-    "SERIES_BOUNDS",
-    "SHARDING_KEY_BOUNDS",
-    "TIME_FORM",
+    "AggregateRowOutput",
+    "AggregatesAnswer",
+    "CostOutput",
+    "DecisionOutput",
     "Deleted",
     "EpochOutput",
     "ErrorAnswer",
     "ErrorBody",
+    "EventId",
     "EventInput",
     "EventOutput",
     "EventsPage",
+    "ExplanationOutput",
     "GatewayAnswer",
     "GrowthStopOutput",
     "Health",
     "IngestAnswer",
     "IngestRequest",
     "LayoutAnswer",
+    "LayoutCounts",
     "LayoutRequest",
+    "MissingOutput",
     "RawIngestRequest",
     "RejectedEvent",
+    "Series",
+    "ShardingKey",
+    "Time",
 ]
 
 MAX_BODY_BYTES: Final = 4_000_000
@@ -39,10 +51,10 @@ MAX_EVENTS: Final = 1_000
 
 # Bounds of bytes are checked by the library. JSON Schema counts characters, of which each is one
 # byte at least: what it refuses is refused, and text beyond ASCII may be refused earlier.
-SERIES_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_SERIES_BYTES}
-ID_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_ID_BYTES, "pattern": "^[^#]+$"}
-SHARDING_KEY_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_SHARDING_KEY_BYTES}
-TIME_FORM: Final = {
+_SERIES_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_SERIES_BYTES}
+_ID_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_ID_BYTES, "pattern": "^[^#]+$"}
+_SHARDING_KEY_BOUNDS: Final = {"minLength": 1, "maxLength": MAX_SHARDING_KEY_BYTES}
+_TIME_FORM: Final = {
     "format": "date-time",
     "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}"
     r"(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})$",
@@ -53,7 +65,7 @@ Series = Annotated[
     Meta(
         description=f"The logical partition key, 1 to {MAX_SERIES_BYTES:,} bytes of UTF-8",
         examples=["SENSOR_READING"],
-        extra_json_schema=SERIES_BOUNDS,
+        extra_json_schema=_SERIES_BOUNDS,
     ),
 ]
 Time = Annotated[
@@ -61,21 +73,22 @@ Time = Annotated[
     Meta(
         description="RFC 3339 with zone, at most microseconds; stored and returned in UTC",
         examples=["2001-01-01T00:01:00.000000Z"],
-        extra_json_schema=TIME_FORM,
+        extra_json_schema=_TIME_FORM,
     ),
 ]
 EventId = Annotated[
     str,
     Meta(
         description=f"1 to {MAX_ID_BYTES} bytes of UTF-8 without #",
-        extra_json_schema=ID_BOUNDS,
+        extra_json_schema=_ID_BOUNDS,
     ),
 ]
 ShardingKey = Annotated[
     str,
     Meta(
-        description=f"1 to {MAX_SHARDING_KEY_BYTES} bytes of UTF-8; events that share one share a shard",
-        extra_json_schema=SHARDING_KEY_BOUNDS,
+        description=f"1 to {MAX_SHARDING_KEY_BYTES} bytes of UTF-8; events that share one share a "
+        "shard",
+        extra_json_schema=_SHARDING_KEY_BOUNDS,
     ),
 ]
 Payload = Annotated[
@@ -87,7 +100,7 @@ Payload = Annotated[
 
 
 class EventInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An event to write. Series, time, sharding key and id identify it: the same four are the same event."""
+    """An event to write, identified by series, time, sharding key and id."""
 
     series: Series
     time: Time
@@ -115,7 +128,7 @@ class IngestRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RawIngestRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Events to write, each still to be decoded: one that is wrong must not sink the others."""
+    """Events to write, not decoded yet: an invalid one must not spoil the others."""
 
     events: list[Raw]
 
@@ -133,9 +146,9 @@ class RejectedEvent(Struct, frozen=True, kw_only=True):
     code: Annotated[
         str,
         Meta(
-            description="invalid_event, in_future, too_late, item_too_large, duplicate_event (never stored); "
-            "throttled, storage_unavailable, storage_refused, deadline (not stored); "
-            "unknown_outcome (may be stored)"
+            description="invalid_event, in_future, too_late, item_too_large, duplicate_event "
+            "(never stored); throttled, storage_unavailable, storage_refused, deadline (not "
+            "stored); unknown_outcome (may be stored)"
         ),
     ]
     message: Annotated[str, Meta(examples=["events[3].time: must name its time zone"])]
@@ -145,7 +158,7 @@ class RejectedEvent(Struct, frozen=True, kw_only=True):
 
 
 class ErrorBody(Struct, frozen=True, kw_only=True):
-    """What went wrong, in a word for programs and a sentence for people."""
+    """A failure: a word for programs and a sentence for people."""
 
     code: str
     message: str
@@ -159,7 +172,7 @@ class ErrorAnswer(Struct, frozen=True, kw_only=True):
 
 
 class GatewayAnswer(Struct, frozen=True, kw_only=True):
-    """What API Gateway answers by itself: no function was asked, or none answered."""
+    """An answer by API Gateway itself: no function was called, or it did not answer."""
 
     message: Annotated[str, Meta(examples=["Forbidden", "Too Many Requests"])]
 
@@ -183,7 +196,7 @@ class IngestAnswer(Struct, frozen=True, kw_only=True):
 
 
 class MissingOutput(Struct, frozen=True, kw_only=True):
-    """A partition that an answer could not read to where it was asked to."""
+    """A partition that was not read to the end of the range."""
 
     partition: Annotated[str, Meta(description="Its partition key", examples=["ORD#3"])]
     reached: Annotated[Time, Meta(description="The time up to which it was read")]
@@ -204,7 +217,7 @@ MissingCount = Annotated[
 
 
 class CostOutput(Struct, frozen=True, kw_only=True):
-    """What a read costs."""
+    """Estimated cost of a read."""
 
     requests: float
     read_units: float
@@ -227,7 +240,7 @@ class ExplanationOutput(Struct, frozen=True, kw_only=True):
 
 
 class EventsPage(Struct, frozen=True, kw_only=True):
-    """Events in order, and where to go on."""
+    """Events in order, and the cursor of the next page."""
 
     events: list[EventOutput]
     cursor: Annotated[
@@ -247,6 +260,63 @@ class EventsPage(Struct, frozen=True, kw_only=True):
     explain: ExplanationOutput | UnsetType = UNSET
 
 
+Value = Annotated[
+    int | float | UnsetType | None,
+    Meta(description="Present where it was asked for; null: no number to make it of"),
+]
+
+
+class AggregateRowOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Functions of the events of one interval."""
+
+    start: Annotated[
+        Time, Meta(description="Where the interval begins, maybe before the range does")
+    ]
+    count: Annotated[
+        int | UnsetType, Meta(description="Numbers at the field; without one, events")
+    ] = UNSET
+    sum: Value = UNSET
+    min: Value = UNSET
+    max: Value = UNSET
+    avg: Value = UNSET
+    first: Value = UNSET
+    last: Value = UNSET
+    p50: Value = UNSET
+    p90: Value = UNSET
+    p99: Value = UNSET
+    skipped: Annotated[int, Meta(description="Events without a number at the field")]
+    approximate: Annotated[
+        bool | UnsetType, Meta(description="true: percentiles of too many numbers to be exact")
+    ] = UNSET
+
+
+class AggregatesAnswer(Struct, frozen=True, kw_only=True):
+    """Rows in order of time, and the cursor of the next ones."""
+
+    rows: list[AggregateRowOutput]
+    cursor: Annotated[
+        str | None, Meta(description="Send it with the same query for the next rows; null: no more")
+    ]
+    complete: Annotated[
+        bool,
+        Meta(description="false: ended after the last row that could be finished; go on by cursor"),
+    ]
+    reason: Annotated[
+        str | UnsetType,
+        Meta(description="Of an incomplete answer: `deadline`, `read_units` or an error's code"),
+    ] = UNSET
+    missing: Missing = UNSET
+    missing_count: MissingCount = UNSET
+    percentiles: Annotated[
+        str | UnsetType,
+        Meta(description="Where any was asked for: `exact`, or `ddsketch` where any row is not"),
+    ] = UNSET
+    percentile_error: Annotated[
+        float | UnsetType,
+        Meta(description="An approximate percentile is within this part of the number at its rank"),
+    ] = UNSET
+
+
 Count = Annotated[
     int,
     Meta(
@@ -257,9 +327,9 @@ Count = Annotated[
 
 
 class LayoutRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """LayoutCounts to set; those left out stay as they are."""
+    """Shard counts to set; those left out stay as they are."""
 
-    number_of_shards: Count | None = None
+    shards: Count | None = None
     index_shards: Count | None = None
 
 
@@ -287,12 +357,15 @@ class GrowthStopOutput(Struct, frozen=True, kw_only=True):
 class LayoutCounts(Struct, frozen=True, kw_only=True):
     """Shard counts of table and index."""
 
-    number_of_shards: Count
+    shards: Count
     index_shards: Count
 
 
 class DecisionOutput(Struct, frozen=True, kw_only=True, rename={"before": "from", "after": "to"}):
-    """When and why a layout changed, and on what evidence; equal counts: something else was done about it."""
+    """When and why a layout changed, and on what evidence.
+
+    Equal counts mean that something else was done, such as raising throughput.
+    """
 
     at: Time
     before: LayoutCounts
@@ -306,7 +379,7 @@ class LayoutAnswer(Struct, frozen=True, kw_only=True):
 
     series: Series
     version: int
-    number_of_shards: Count
+    shards: Count
     index_shards: Count
     last_updated: Time
     epochs: list[EpochOutput]
@@ -318,7 +391,7 @@ class LayoutAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Deleted(Struct, frozen=True, kw_only=True):
-    """Whether there was such an event."""
+    """Whether the event existed."""
 
     deleted: bool
 

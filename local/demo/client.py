@@ -188,7 +188,7 @@ class Client:
         order: Order = "asc",
         within: tuple[str, str] = _ALL_TIME,
         sharding_key: str | None = None,
-        read: Source = "auto",
+        source: Source = "auto",
         consistent: bool = True,
     ) -> AsyncIterator[list[ClientEvent]]:
         """Yield a series' events in pages of up to `limit`, from `within[0]` to before `within[1]`.
@@ -197,8 +197,8 @@ class Client:
             ApiError: The API refuses, or fails until the retries' timeout.
         """
         query = {
-            "series": series, "from": within[0], "to": within[1], "limit": str(limit),
-            "order": order, "read": read, "consistent": "true" if consistent else "false",
+            "series": series, "start": within[0], "end": within[1], "limit": str(limit),
+            "order": order, "source": source, "consistent": "true" if consistent else "false",
         }  # fmt: skip
         if sharding_key is not None:
             query["sharding_key"] = sharding_key

@@ -174,7 +174,7 @@ class LoadMonitor:
         layout = await self.client.layout(series)
         if layout is None:
             return ShardCounts(0, 0)
-        return ShardCounts(layout["number_of_shards"], layout["index_shards"])
+        return ShardCounts(layout["shards"], layout["index_shards"])
 
 
 def _totals(table: Mapping[str, Any] | None) -> tuple[float, int]:

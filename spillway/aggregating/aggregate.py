@@ -7,7 +7,13 @@ from itertools import chain, islice
 from typing import Final, Protocol
 
 from spillway.aggregating.fields import numbers_of
-from spillway.aggregating.functions import MAX_EXACT, RELATIVE_ERROR, Fill, Function, Number
+from spillway.aggregating.functions import (
+    MAX_EXACT,
+    RELATIVE_ERROR,
+    AggregateFunction,
+    Fill,
+    Number,
+)
 from spillway.aggregating.query import AggregateQuery
 from spillway.aggregating.rows import Filler, Neighbour, Row, RowMaker
 from spillway.dynamodb.port import StorageError
@@ -77,7 +83,7 @@ class AggregatePage:
         return self.reason is None
 
 
-_SAME: Final = "all but limit, consistent, read and max_rcu"
+_SAME: Final = "all but limit, consistent, source and max_rcu"
 
 
 class EventScan(Protocol):
@@ -218,7 +224,9 @@ def _neighbour(query: AggregateQuery, scan_from: ScanFrom, first: int) -> int:
 
     Costs a read in descending order as far as that interval.
     """
-    filled = query.fill in {Fill.PREVIOUS, Fill.LINEAR} and query.functions != (Function.COUNT,)
+    filled = query.fill in {Fill.PREVIOUS, Fill.LINEAR} and query.functions != (
+        AggregateFunction.COUNT,
+    )
     if query.path is None or not filled or first == query.grid.first:
         return first
     numbers = numbers_of(query.path)

@@ -17,9 +17,9 @@ __all__ = [
     "MAX_EXACT",
     "PERCENTILES",
     "RELATIVE_ERROR",
+    "AggregateFunction",
     "ExactSum",
     "Fill",
-    "Function",
     "IntervalTally",
     "Number",
     "Percentiles",
@@ -30,7 +30,7 @@ __all__ = [
 Number = int | float
 
 
-class Function(StrEnum):
+class AggregateFunction(StrEnum):
     """A function of an interval's numbers. Without numbers `count` is 0 and all others are None.
 
     `count` counts numbers, or events if no field is given. `first` and `last` are in order of time,
@@ -49,7 +49,11 @@ class Function(StrEnum):
     P99 = "p99"
 
 
-PERCENTILES: Final = {Function.P50: 0.5, Function.P90: 0.9, Function.P99: 0.99}
+PERCENTILES: Final = {
+    AggregateFunction.P50: 0.5,
+    AggregateFunction.P90: 0.9,
+    AggregateFunction.P99: 0.99,
+}
 
 
 class Fill(StrEnum):
@@ -230,21 +234,21 @@ class IntervalTally(Struct):
         self.last = values[-1]
         self.sum.add(values)
 
-    def value(self, function: Function) -> Number | None:
+    def value(self, function: AggregateFunction) -> Number | None:
         """Return a function's value, but no percentile; None if it needs numbers and has none."""
-        if function is Function.COUNT:
+        if function is AggregateFunction.COUNT:
             return self.count
         if not self.count:
             return None
-        if function is Function.SUM:
+        if function is AggregateFunction.SUM:
             return self.sum.total()
-        if function is Function.AVG:
+        if function is AggregateFunction.AVG:
             return self.sum.mean(self.count)
         extremes = {
-            Function.MIN: self.low,
-            Function.MAX: self.high,
-            Function.FIRST: self.first,
-            Function.LAST: self.last,
+            AggregateFunction.MIN: self.low,
+            AggregateFunction.MAX: self.high,
+            AggregateFunction.FIRST: self.first,
+            AggregateFunction.LAST: self.last,
         }
         return extremes[function]
 

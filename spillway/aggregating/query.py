@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from spillway.aggregating.fields import parse_path
-from spillway.aggregating.functions import PERCENTILES, Fill, Function
+from spillway.aggregating.functions import PERCENTILES, AggregateFunction, Fill
 from spillway.errors import InvalidInputError
 from spillway.scanning.query import ReadQuery
 from spillway.timestamps import format_time, to_datetime
@@ -82,7 +82,10 @@ class IntervalGrid:
 
 
 # By whether a field is given.
-_DEFAULT: Final = {False: (Function.COUNT,), True: (Function.COUNT, Function.AVG)}
+_DEFAULT: Final = {
+    False: (AggregateFunction.COUNT,),
+    True: (AggregateFunction.COUNT, AggregateFunction.AVG),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +103,7 @@ class AggregateQuery:
     read: ReadQuery
     grid: IntervalGrid
     path: tuple[str, ...] | None
-    functions: tuple[Function, ...]
+    functions: tuple[AggregateFunction, ...]
     fill: Fill
 
     @property
@@ -128,7 +131,7 @@ class AggregateQuery:
         _check_interval(interval)
         path = None if field is None else parse_path(field)
         chosen = _DEFAULT[path is not None] if functions is None else _functions(functions)
-        if path is None and chosen != (Function.COUNT,):
+        if path is None and chosen != (AggregateFunction.COUNT,):
             raise _invalid("field", "is missing: without one, only `count` can be asked for")
         if fill not in list(Fill):
             raise _invalid("fill", f"must be one of {', '.join(Fill)}")
@@ -142,13 +145,13 @@ def _check_interval(interval: object) -> None:
     raise _invalid("interval", "must be a timedelta above 0, or None for one row")
 
 
-def _functions(names: Iterable[str]) -> tuple[Function, ...]:
+def _functions(names: Iterable[str]) -> tuple[AggregateFunction, ...]:
     """Return the functions in the order asked for, each once."""
     given = [names] if isinstance(names, str) else list(names)
-    known = list(Function)
+    known = list(AggregateFunction)
     if not given or not all(name in known for name in given):
         raise _invalid("functions", f"must be some of {', '.join(known)}")
-    return tuple(dict.fromkeys(Function(name) for name in given))
+    return tuple(dict.fromkeys(AggregateFunction(name) for name in given))
 
 
 def _invalid(field: str, reason: str) -> InvalidInputError:

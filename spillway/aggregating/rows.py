@@ -8,8 +8,8 @@ from typing import NamedTuple
 from spillway.aggregating.fields import numbers_of
 from spillway.aggregating.functions import (
     PERCENTILES,
+    AggregateFunction,
     Fill,
-    Function,
     IntervalTally,
     Number,
     Percentiles,
@@ -138,7 +138,7 @@ class Neighbour(NamedTuple):
 class Filler:
     """Fills the intervals without numbers that lie between those with some."""
 
-    def __init__(self, fill: Fill, functions: Sequence[Function], max_held: int) -> None:
+    def __init__(self, fill: Fill, functions: Sequence[AggregateFunction], max_held: int) -> None:
         """Fill for a page of `max_held` rows: what comes after may be left out."""
         self._fill = fill
         self._functions = functions
@@ -210,7 +210,7 @@ class Filler:
 
     def _row(self, index: int, values: _Values, skipped: int = 0) -> Row:
         known = tuple(
-            0 if function is Function.COUNT else value
+            0 if function is AggregateFunction.COUNT else value
             for function, value in zip(self._functions, values, strict=True)
         )
         return Row(index, 0, skipped, known, approximate=False)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spillway.control.capacity import CapacityBounds, CapacityManager
 from spillway.control.hot_series import (
@@ -27,6 +27,7 @@ from spillway.control.hot_series import (
 from spillway.control.monitoring import MonitoringPort, Signal, SignalKind, parse_signal
 from spillway.control.resharding import Resharder
 from spillway.control.shrinking import ShrinkSettings, ShrinkSweep
+from spillway.dynamodb.boto import call_through
 from spillway.dynamodb.port import Call, StorageError
 from spillway.layouts.repository import ShardedSeries
 from spillway.layouts.source import LayoutSource
@@ -42,6 +43,9 @@ from spillway.scaling.updates import (
 from spillway.scaling.usage import UsageReader
 from spillway.settings import Settings
 
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
 __all__ = ["Scaler", "ScalerOptions", "TableNames", "open_scaler"]
 
 
@@ -53,7 +57,7 @@ _ADVICE: Final = {
     ),
     SignalKind.READS: (
         "no layout helps reads: read closed ranges through DAX,"
-        " spread others by read=index, raise read capacity"
+        " spread others by source=index, raise read capacity"
     ),
     SignalKind.LAYOUTS: (
         "the layout table: keep functions' layout caches and DAX on, raise its limits"
@@ -195,7 +199,7 @@ def _run_all(tasks: Iterable[_Task]) -> None:
 
 
 def open_scaler(  # noqa: PLR0913  all parts meet here
-    call: Call,
+    client: "DynamoDBClient | Call",
     monitoring: MonitoringPort,
     tables: TableNames,
     *,
@@ -204,7 +208,11 @@ def open_scaler(  # noqa: PLR0913  all parts meet here
     observe: Observer,
     runtime: Runtime | None = None,
 ) -> Scaler:
-    """Return a scaler; make one a process. `settings` are those of the writers, growth included."""
+    """Return a scaler; make one a process. `settings` are those of the writers, growth included.
+
+    `client` is a boto3 DynamoDB client, or an implementation of the port.
+    """
+    call: Call = client if callable(client) else call_through(client)
     runtime = runtime or Runtime()
     layouts = LayoutSource(call, tables.layouts, settings, runtime)
     listing = ShardedSeries(call, tables.layouts, runtime)

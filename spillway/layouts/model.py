@@ -52,6 +52,16 @@ class Epoch:
         """Shards to open for a range of times: the most of all counts."""
         return max(self.shards, *self.earlier_shards, 0)
 
+    @property
+    def min_time(self) -> str | None:
+        """Least event time, None for any."""
+        return None if self.low == START else self.low
+
+    @property
+    def max_time(self) -> str | None:
+        """Greatest event time, None while it is not fixed."""
+        return None if self.close == OPEN else self.close
+
     def shards_of(self, routing: int) -> Iterable[int]:
         """Return the shards that may hold one event under the epoch, the likeliest first."""
         if self.mode is ShardingMode.RANDOM:

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _CHECK_BYTES: Final = 8
-_SAME: Final = "series, from, to, order and sharding_key"
+_SAME: Final = "series, start, end, order and sharding_key"
 _MAX_POSITION_BYTES: Final = TIME_WIDTH + len("##") + MAX_SHARDING_KEY_BYTES + MAX_ID_BYTES
 _AFTER_TIME: Final = "\U0010ffff"  # where the index's buckets begin in descending order
 

@@ -49,7 +49,7 @@ class ExportPosition(NamedTuple):
 
 
 _POSITION: Final = re.compile(r"(\d{1,3}):(\d{1,3}):(\d{1,10}):(.*)", re.ASCII | re.DOTALL)
-_SAME: Final = "series, from, to and mode"
+_SAME: Final = "series, start, end and mode"
 
 
 class ExportCursors:

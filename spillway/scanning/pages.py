@@ -41,6 +41,11 @@ class Missing:
     reached: str
     error: str | None
 
+    @property
+    def reached_time(self) -> str:
+        """The stored time up to which it was read."""
+        return self.reached[: keys.TIME_WIDTH]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
@@ -104,7 +109,7 @@ class Page:
 
 def to_event(series: str, record: StoredEvent) -> Event:
     """Return a stored record as the event that was written."""
-    time, sharding_key, event_id = keys.parse_sort_key(record.sort_key)
+    time, sharding_key, event_id = record.identity
     return Event(
         series=series,
         time=to_datetime(time),

@@ -79,21 +79,21 @@ class ReadQuery:
         """Check the parameters of a read; InvalidInputError names the first that is wrong."""
         check_series(series, "invalid_query")
         check_sharding_key(sharding_key, "invalid_query")
-        first, last = _time("from", start), _time("to", end)
+        first, last = _time("start", start), _time("end", end)
         if first >= last:
-            raise InvalidInputError("invalid_query", "from", "must be before `to`")
+            raise InvalidInputError("invalid_query", "start", "must be before `end`")
         query = cls(
             series=series,
             start=first,
             end=last,
             order=_choice(Order, "order", order),
             sharding_key=sharding_key,
-            source=_choice(Source, "read", source),
+            source=_choice(Source, "source", source),
             consistent=consistent,
         )
         if query.source is Source.INDEX and consistent:
-            reason = "an index has no consistent reads: use read=table, or consistent=false"
-            raise InvalidInputError("invalid_query", "read", reason)
+            reason = "an index has no consistent reads: use source=table, or consistent=false"
+            raise InvalidInputError("invalid_query", "source", reason)
         return query
 
 

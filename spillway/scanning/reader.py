@@ -80,8 +80,8 @@ class Reader:
             InvalidInputError: the query reads the index, which has no payloads here.
         """
         if query.source is Source.INDEX and not self._settings.index_has_payload:
-            reason = "the index of this deployment holds no payloads: use read=table"
-            raise InvalidInputError("invalid_query", "read", reason)
+            reason = "the index of this deployment holds no payloads: use source=table"
+            raise InvalidInputError("invalid_query", "source", reason)
         return Scan(
             self._sources,
             query,

@@ -21,6 +21,11 @@ class StoredEvent(NamedTuple):
     payload: str
     expires: int | None
 
+    @property
+    def identity(self) -> keys.SortKey:
+        """Stored time, sharding key and id."""
+        return keys.parse_sort_key(self.sort_key)
+
 
 sort_key_of: Final[Callable[[StoredEvent], str]] = itemgetter(0)
 

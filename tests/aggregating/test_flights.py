@@ -100,7 +100,7 @@ def test_one_row_of_all_distances_equals_pandas_on_the_file(
 ) -> None:
     distances = flights[flights["origin"] == airport]["distance"]
     (found,) = _rows(
-        store, airport, field="flight.distance", functions=("count", "avg", "p90"), read="table"
+        store, airport, field="flight.distance", functions=("count", "avg", "p90"), source="table"
     )
     expected = {"count": len(distances), "avg": distances.mean(), "p90": distances.quantile(0.9)}
     approximate = found.approximate

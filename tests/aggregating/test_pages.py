@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from spillway import InvalidInputError, ThrottledError
 from spillway.aggregating.aggregate import AggregateRow, aggregate
-from spillway.aggregating.functions import PERCENTILES, Fill, Function
+from spillway.aggregating.functions import PERCENTILES, AggregateFunction, Fill
 from spillway.scanning.streams import StoredEvent
 from tests.aggregating.world import World, ask, expected_rows, record, shown
 
 BASE = datetime(2024, 2, 28, 22, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-EXACT = tuple(each for each in Function if each not in PERCENTILES)
+EXACT = tuple(each for each in AggregateFunction if each not in PERCENTILES)
 
 integers = st.integers(-1_000, 1_000)
 numbers = integers | st.floats(-1e6, 1e6) | st.integers(-(2**70), 2**70)
@@ -78,7 +78,7 @@ def _equal(found: list[AggregateRow], expected: list[AggregateRow]) -> None:
 def test_rows_are_what_each_interval_alone_comes_to(
     world: World, span: tuple[datetime, datetime], interval: timedelta | None, fill: str
 ) -> None:
-    query = ask(*span, interval, functions=tuple(Function), fill=fill)
+    query = ask(*span, interval, functions=tuple(AggregateFunction), fill=fill)
     (page,) = world.pages(query)
     assert page.complete
     assert page.percentiles == "exact"

@@ -19,7 +19,7 @@ from spillway import (
     Settings,
     ThrottledError,
 )
-from spillway.aggregating.functions import PERCENTILES, Fill, Function
+from spillway.aggregating.functions import PERCENTILES, AggregateFunction, Fill
 from spillway.dynamodb.port import Call
 from spillway.timestamps import format_time
 from tests.aggregating.world import ask, expected_rows, record, shown
@@ -30,8 +30,8 @@ from tests.support.stores import DAY, HOUR, MemoryStore, event_at, events_every
 from tests.support.strategies import ranges, recent_times
 
 START, END = NOON - 6 * HOUR, NOON + HOUR
-ALL = tuple(Function)
-EXACT = tuple(each for each in Function if each not in PERCENTILES)
+ALL = tuple(AggregateFunction)
+EXACT = tuple(each for each in AggregateFunction if each not in PERCENTILES)
 MINUTE = timedelta(minutes=1)
 Span = tuple[datetime, datetime]
 
@@ -89,7 +89,7 @@ def test_any_number_of_shards_gives_the_same_bytes(  # noqa: PLR0917
                     functions=ALL,
                     fill=fill,
                     limit=limit,
-                    read=read,
+                    source=read,
                     consistent=False,
                 )
             )
@@ -216,7 +216,7 @@ def test_rows_up_to_the_deadline_are_given_with_a_cursor_for_the_rest() -> None:
         memory.store.write(events[at : at + 100])
     asked: dict[str, Any] = {"interval": 10 * MINUTE, "field": "n"}
     whole = _rows(memory.another(), timeout=10_000, **asked)
-    pages = _pages(memory.another(), timeout=4, read="index", consistent=False, **asked)
+    pages = _pages(memory.another(), timeout=4, source="index", consistent=False, **asked)
     assert {page.reason for page in pages[:-1]} <= {"deadline", "DeadlinePassed"}
     assert not any(page.complete for page in pages[:-1])
     assert len(pages) > 1
@@ -336,7 +336,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"limit": 0}, "limit: must be 1 to 10,000"),
     ({"limit": 10_001}, "limit: must be 1 to 10,000"),
     ({"max_rcu": 0}, "max_rcu: must be greater than 0"),
-    ({"read": "index"}, "read: an index has no consistent reads"),
+    ({"source": "index"}, "source: an index has no consistent reads"),
     ({"sharding_key": ""}, "sharding_key: must be 1 to 512 bytes"),
 ]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from spillway.aggregating.aggregate import AggregatePage, AggregateRow, aggregate
-from spillway.aggregating.functions import PERCENTILES, Function, Number
+from spillway.aggregating.functions import PERCENTILES, AggregateFunction, Number
 from spillway.aggregating.query import AggregateQuery
 from spillway.dynamodb.port import StorageError
 from spillway.keys import TIME_WIDTH
@@ -23,7 +23,7 @@ from spillway.timestamps import format_time, parse_time
 
 __all__ = ["FakeScan", "World", "ask", "expected_rows", "is_number", "record", "shown"]
 
-ALL = tuple(Function)
+ALL = tuple(AggregateFunction)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONDAY = datetime(1970, 1, 5, tzinfo=UTC)
 
@@ -174,8 +174,8 @@ def _at(payload: Any, path: Sequence[str]) -> Any:
     return payload
 
 
-def _computed(function: Function, values: list[Any]) -> Number | None:
-    if function is Function.COUNT:
+def _computed(function: AggregateFunction, values: list[Any]) -> Number | None:
+    if function is AggregateFunction.COUNT:
         return len(values)
     if not values:
         return None
@@ -184,13 +184,13 @@ def _computed(function: Function, values: list[Any]) -> Number | None:
         with np.errstate(over="ignore", invalid="ignore"):
             return float(np.quantile(doubles, PERCENTILES[function]))
     total = sum(map(Fraction, values), Fraction(0))
-    computed: dict[Function, Any] = {
-        Function.SUM: lambda: _sum(total, values),
-        Function.AVG: lambda: float(total / len(values)),
-        Function.MIN: lambda: min(values) or abs(min(values)),  # no sign of zero
-        Function.MAX: lambda: max(values) or abs(max(values)),
-        Function.FIRST: lambda: values[0],
-        Function.LAST: lambda: values[-1],
+    computed: dict[AggregateFunction, Any] = {
+        AggregateFunction.SUM: lambda: _sum(total, values),
+        AggregateFunction.AVG: lambda: float(total / len(values)),
+        AggregateFunction.MIN: lambda: min(values) or abs(min(values)),  # no sign of zero
+        AggregateFunction.MAX: lambda: max(values) or abs(max(values)),
+        AggregateFunction.FIRST: lambda: values[0],
+        AggregateFunction.LAST: lambda: values[-1],
     }
     result: Number | None = computed[function]()
     return result
@@ -215,7 +215,7 @@ def _filled(
         low = None if before is None else rows[before][function.value]
         high = None if after is None else rows[after][function.value]
         value: Number | None = None
-        if function is Function.COUNT or query.fill == "zero":
+        if function is AggregateFunction.COUNT or query.fill == "zero":
             value = 0
         elif query.fill == "previous":
             value = low

@@ -1,22 +1,23 @@
-"""The functions over tables in memory, in one process."""
+"""The functions' handlers over tables in memory, in one process."""
 
 import io
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from aws_lambda_powertools import Logger, Metrics
 
-from spillway import Settings
+from lambdas.api import admin_app, ingest_app, query_app
+from spillway import EventStore, Settings
 from spillway.dynamodb.port import Call
 from spillway.timestamps import format_time
 from tests.api.described import check_answer, check_taken
 from tests.support.fakes import NOON
-from tests.support.gateway import Answer, LambdaContext, call
+from tests.support.gateway import Answer, Handler, LambdaContext, call
 from tests.support.stores import DAY, MemoryStore
 
 ENVIRONMENT = {
@@ -37,24 +38,20 @@ ENVIRONMENT = {
 }
 
 
-@pytest.fixture(scope="session")
-def functions() -> dict[str, ModuleType]:
-    """The modules of all functions, by the method and path that each answers."""
-    with pytest.MonkeyPatch.context() as patched:
-        for name, value in ENVIRONMENT.items():
-            patched.setenv(name, value)
-        from lambdas import admin, ingest, query  # noqa: PLC0415  they read the environment at once
-    return {"ingest": ingest, "query": query, "admin": admin}
+Around = Callable[[str, Handler], Handler]
 
 
 @dataclass
 class Api:
-    """The API: requests go to the function that their route leads to."""
+    """The API: requests go to the function that their route leads to.
 
-    functions: Mapping[str, ModuleType]
+    `around` wraps the handlers that `on` creates.
+    """
+
     memory: MemoryStore
-    monkeypatch: pytest.MonkeyPatch
     log: io.StringIO
+    around: Around = lambda _, handler: handler
+    handlers: dict[str, Handler] = field(default_factory=dict)
     routes: dict[tuple[str, str], str] = field(
         default_factory=lambda: {
             ("POST", "/v1/events"): "ingest",
@@ -69,14 +66,24 @@ class Api:
         """Start the functions anew, with these settings, on the same tables."""
         self.memory.settings = settings or self.memory.settings
         self.memory.wrap = wrap or self.memory.wrap
-        for module in self.functions.values():
-            self.monkeypatch.setattr(module, "store", self.memory.another())
+        return self.over(self.memory.another)
+
+    def over(self, open_store: Callable[[], EventStore]) -> "Api":
+        """Start the functions anew, each over a store of its own."""
+        logger = Logger(service="test", level="INFO")
+        metrics = Metrics(namespace="Spillway", service="test")
+        created: dict[str, Handler] = {
+            "ingest": ingest_app.create_app(open_store(), logger, metrics, lambda: 0.0),
+            "query": query_app.create_app(open_store(), logger),
+            "admin": admin_app.create_app(open_store(), logger),
+        }
+        self.handlers = {name: self.around(name, handler) for name, handler in created.items()}
         return self
 
     def request(self, method: str, path: str, query: Any = "", **parts: Any) -> Answer:
         """Send a request, and hold it and its answer against the API's description."""
-        function = self.functions[self.routes.get((method, path), "query")]
-        answer = call(function.handler, method, path, query, **parts)
+        handler = self.handlers[self.routes.get((method, path), "query")]
+        answer = call(handler, method, path, query, **parts)
         check_answer(method, path, answer)
         if answer.status == 200:
             raw_query = query if isinstance(query, str) else urlencode(query)
@@ -99,9 +106,9 @@ class Api:
         """Read a page of ORD's last thirty days."""
         query = {
             "series": "ORD",
-            "from": format_time(NOON - 30 * DAY),
-            "to": format_time(NOON + DAY),
-            **{name.removesuffix("_"): value for name, value in change.items()},
+            "start": format_time(NOON - 30 * DAY),
+            "end": format_time(NOON + DAY),
+            **change,
         }
         return self.get(
             "/v1/events", {name: text for name, text in query.items() if text is not None}
@@ -119,13 +126,10 @@ def _texts(body: str | bytes | None) -> list[str]:
 
 
 @pytest.fixture
-def api(functions: dict[str, ModuleType], monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+def api() -> Api:
     log = io.StringIO()
-    handlers = [
-        h for h in logging.getLogger("test").handlers if isinstance(h, logging.StreamHandler)
-    ]
-    assert handlers
-    streams = [handler.setStream(log) for handler in handlers]
-    yield Api(functions, MemoryStore(), monkeypatch, log).on()
-    for handler, stream in zip(handlers, streams, strict=True):
-        handler.setStream(stream)
+    Logger(service="test", level="INFO", stream=log)
+    for handler in logging.getLogger("test").handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setStream(log)
+    return Api(MemoryStore(), log).on()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lambdas.api.durations import parse_duration
+from lambdas.api.parameters import parse_duration
 from spillway import Settings
 from spillway.timestamps import format_time
 from tests.api.conftest import Api
@@ -23,9 +23,9 @@ def _ask(api: Api, **change: Any) -> Answer:
     """Ask for ORD's last three hours."""
     query = {
         "series": "ORD",
-        "from": format_time(NOON - 3 * HOUR),
-        "to": format_time(NOON),
-        **{name.removesuffix("_"): value for name, value in change.items()},
+        "start": format_time(NOON - 3 * HOUR),
+        "end": format_time(NOON),
+        **change,
     }
     given = {name: text for name, text in query.items() if text is not None}
     return api.get("/v1/aggregates", given)
@@ -43,21 +43,44 @@ def test_rows_hold_what_was_asked_for_in_that_order(api: Api) -> None:
     assert answer.status == 200
     assert answer.body == {
         "rows": [
-            {"start": "2026-06-01T09:00:00.000000Z", "p50": 3.75, "count": 2, "sum": 7.5, "max": 5, "skipped": 0},
-            {"start": "2026-06-01T10:00:00.000000Z", "p50": None, "count": 0, "sum": None, "max": None, "skipped": 0},
-            {"start": "2026-06-01T11:00:00.000000Z", "p50": None, "count": 0, "sum": None, "max": None, "skipped": 1},
+            {
+                "start": "2026-06-01T09:00:00.000000Z",
+                "p50": 3.75,
+                "count": 2,
+                "sum": 7.5,
+                "max": 5,
+                "skipped": 0,
+            },
+            {
+                "start": "2026-06-01T10:00:00.000000Z",
+                "p50": None,
+                "count": 0,
+                "sum": None,
+                "max": None,
+                "skipped": 0,
+            },
+            {
+                "start": "2026-06-01T11:00:00.000000Z",
+                "p50": None,
+                "count": 0,
+                "sum": None,
+                "max": None,
+                "skipped": 1,
+            },
         ],
         "cursor": None,
         "complete": True,
         "percentiles": "exact",
         "percentile_error": 0,
-    }  # fmt: skip
+    }
     assert list(answer.body["rows"][0]) == ["start", "p50", "count", "sum", "max", "skipped"]
 
 
 def test_without_a_field_events_are_counted_in_one_row(api: Api) -> None:
     api.memory.store.write(events_every(10 * MINUTE, 30))
-    assert _ask(api).body["rows"] == [{"start": "2026-06-01T09:00:00.000000Z", "count": 18, "skipped": 0}]  # fmt: skip
+    assert _ask(api).body["rows"] == [
+        {"start": "2026-06-01T09:00:00.000000Z", "count": 18, "skipped": 0}
+    ]
     (row,) = _ask(api, field="n").body["rows"]
     assert (row["count"], row["avg"]) == (18, 20.5)
 
@@ -130,9 +153,9 @@ def test_no_payload_is_logged(api: Api) -> None:
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"series": None}, "invalid_query", "series: is missing"),
-    ({"from_": "today"}, "invalid_query", "from: must be an RFC 3339 time"),
-    ({"to": "2026-06-01T09:00:00Z"}, "invalid_query", "from: must be before `to`"),
-    ({"interval": ""}, "invalid_query", "interval: must be a whole number above 0 and one of ms, s,"),
+    ({"start": "today"}, "invalid_query", "start: must be an RFC 3339 time"),
+    ({"end": "2026-06-01T09:00:00Z"}, "invalid_query", "start: must be before `end`"),
+    ({"interval": ""}, "invalid_query", "interval: must be a whole number above 0 and one of ms,"),
     ({"interval": "0m"}, "invalid_query", "interval: must be a whole number above 0"),
     ({"interval": "-5m"}, "invalid_query", "interval: must be a whole number above 0"),
     ({"interval": "1.5h"}, "invalid_query", "interval: must be a whole number above 0"),
@@ -154,8 +177,8 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"fill": "next"}, "invalid_query", "fill: must be one of none, null"),
     ({"limit": 0}, "invalid_query", "limit: must be a whole number of 1 to 1,000"),
     ({"limit": 1_001}, "invalid_query", "limit: must be a whole number of 1 to 1,000"),
-    ({"order": "asc"}, "invalid_query", "order: is unknown; known are series, from, to, interval"),
-    ({"read": "cache"}, "invalid_query", "read: must be one of auto"),
+    ({"order": "asc"}, "invalid_query", "order: is unknown; known are series, start, end, int"),
+    ({"source": "cache"}, "invalid_query", "source: must be one of auto"),
     ({"consistent": "1"}, "invalid_query", "consistent: must be true or false"),
     ({"max_rcu": "0"}, "invalid_query", "max_rcu: "),
     ({"sharding_key": ""}, "invalid_query", "sharding_key: must be 1 to 512 bytes"),

@@ -21,7 +21,7 @@ LAMBDA_LIMIT = 6 * 1024 * 1024
 MAX_ECHO = 100
 LONG = "x" * 9_000
 VAST = "x" * 3_900_000
-RANGE = {"series": "ORD", "from": format_time(NOON - DAY), "to": format_time(NOON)}
+RANGE = {"series": "ORD", "start": format_time(NOON - DAY), "end": format_time(NOON)}
 CASES: dict[str, tuple[str, str, Any, Any]] = {
     "name of a parameter": ("GET", "/v1/events", {**RANGE, LONG: "1"}, None),
     "parameter without a value": ("GET", "/v1/events", LONG, None),
@@ -29,7 +29,7 @@ CASES: dict[str, tuple[str, str, Any, Any]] = {
     "max_rcu": ("GET", "/v1/events", {**RANGE, "max_rcu": LONG}, None),
     "flag": ("GET", "/v1/events", {**RANGE, "consistent": LONG}, None),
     "order": ("GET", "/v1/events", {**RANGE, "order": LONG}, None),
-    "time": ("GET", "/v1/events", {**RANGE, "from": LONG}, None),
+    "time": ("GET", "/v1/events", {**RANGE, "start": LONG}, None),
     "cursor": ("GET", "/v1/events", {**RANGE, "cursor": LONG}, None),
     "series": ("GET", "/v1/events", {**RANGE, "series": LONG}, None),
     "interval": ("GET", "/v1/aggregates", {**RANGE, "interval": LONG}, None),
@@ -38,7 +38,7 @@ CASES: dict[str, tuple[str, str, Any, Any]] = {
     "fill": ("GET", "/v1/aggregates", {**RANGE, "fill": LONG}, None),
     "mode": ("GET", "/v1/export", {**RANGE, "mode": LONG}, None),
     "pool": ("GET", "/v1/export", {**RANGE, "pool": "9" * 9_000}, None),
-    "id": ("GET", "/v1/events/one", {"series": "ORD", "time": RANGE["to"], "id": LONG}, None),
+    "id": ("GET", "/v1/events/one", {"series": "ORD", "time": RANGE["end"], "id": LONG}, None),
     "path": ("GET", f"/v1/{LONG}", "", None),
     "method": (LONG, "/v1/events", "", None),
     "field of an event": ("POST", "/v1/events", "", {"events": [{**event_json(), VAST: 1}]}),
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[str, str, Any, Any]] = {
     "time of an event": ("POST", "/v1/events", "", {"events": [event_json(time=VAST)]}),
     "field of a body": ("POST", "/v1/events", "", {"events": [], VAST: 1}),
     "field of a layout": ("PUT", "/v1/layout", {"series": "ORD"}, {VAST: 1}),
-    "count of a layout": ("PUT", "/v1/layout", {"series": "ORD"}, {"number_of_shards": VAST}),
+    "count of a layout": ("PUT", "/v1/layout", {"series": "ORD"}, {"shards": VAST}),
     "text of a body": ("POST", "/v1/events", "", VAST),
 }
 
@@ -67,7 +67,7 @@ def test_an_error_echoes_little_of_what_the_client_sent(api: Api, case: str) -> 
 def test_an_echo_that_was_cut_says_so_and_what_is_wrong(api: Api) -> None:
     unknown = api.get("/v1/events", {**RANGE, LONG: "1"}).error[1]
     assert unknown.startswith("x" * 90)
-    assert "…: is unknown; known are series, from" in unknown
+    assert "…: is unknown; known are series, start" in unknown
     limit = api.get("/v1/events", {**RANGE, "limit": LONG}).error[1]
     assert limit.startswith("limit: must be a whole number of 1 to 1,000, not 'x")
     assert "…" in limit
@@ -126,7 +126,7 @@ def test_what_is_missing_is_counted_and_named_in_part(api: Api, path: str, chara
     for start in range(0, 1_500, 250):
         assert not api.memory.another().write(events[start : start + 250]).rejected
     api.on(wrap=slow)
-    query = {**RANGE, "series": series, "read": "table", "limit": "1000"}
+    query = {**RANGE, "series": series, "source": "table", "limit": "1000"}
     if path == "/v1/aggregates":
         query["interval"] = "1s"  # a row that was not read to its end is given out by no answer
     answer = api.get(path, query)

@@ -52,26 +52,29 @@ def test_a_deletion_is_logged_with_its_caller_its_identity_and_whether_it_found_
 def test_a_layout_set_by_hand_is_logged_with_what_was_asked_for_and_what_is_in_force(
     api: Api,
 ) -> None:
-    api.request(*PUT, {"series": "ORD"}, body='{"number_of_shards":16}', caller=ANN)
+    api.request(*PUT, {"series": "ORD"}, body='{"shards":16}', caller=ANN)
     assert _entry(api) == {
         "action": "PUT /v1/layout",
         "caller": ANN,
         "ip": "127.0.0.1",
         "request": "request",
-        "target": {"series": "ORD", "number_of_shards": 16},
+        "target": {"series": "ORD", "shards": 16},
         "status": 200,
-        "outcome": {"version": 2, "number_of_shards": 16, "index_shards": 1},
+        "outcome": {"version": 2, "shards": 16, "index_shards": 1},
     }
 
 
 @pytest.mark.parametrize(
     ("query", "body", "target", "code"),
     [
-        ({"series": "ORD"}, '{"number_of_shards":3}', {"number_of_shards": 3}, "invalid_layout"),
-        ({"series": "ORD"}, '{"number_of_shards":"secret"}', {}, "invalid_request"),
+        ({"series": "ORD"}, '{"shards":3}', {"shards": 3}, "invalid_layout"),
+        ({"series": "ORD"}, '{"shards":"secret"}', {}, "invalid_request"),
         ({"series": "ORD"}, "secret", {}, "invalid_request"),
         ({"series": "ORD"}, b"\xff", {}, "invalid_request"),
-        ({"series": "ORD", "other": "secret"}, '{"index_shards":2}', {"index_shards": 2}, "invalid_query"),
+        (
+            {"series": "ORD", "other": "secret"},
+            '{"index_shards":2}', {"index_shards": 2}, "invalid_query",
+        ),
         ("series=ORD&%", '{"index_shards":2}', {"index_shards": 2}, "invalid_query"),
     ],
 )  # fmt: skip

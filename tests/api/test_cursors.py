@@ -16,7 +16,7 @@ from tests.support.fakes import NOON
 from tests.support.stores import HOUR, events_every
 
 _START, _END = NOON - 6 * HOUR, NOON + HOUR
-_SPAN: Final = {"series": "ORD", "from": format_time(_START), "to": format_time(_END)}
+_SPAN: Final = {"series": "ORD", "start": format_time(_START), "end": format_time(_END)}
 _ROWS: Final = {"interval": "1h", "field": "n", "functions": "count,avg", "fill": "previous"}
 
 _CUTS: Final[dict[str, dict[str, Any]]] = {

@@ -26,8 +26,8 @@ LAMBDA_LIMIT = 6 * 1024 * 1024
 def _export(api: Api, raw_query: str | None = None, left: float = 29.0, **change: Any) -> Answer:
     query = {
         "series": "ORD",
-        "from": format_time(NOON - 30 * DAY),
-        "to": format_time(NOON + DAY),
+        "start": format_time(NOON - 30 * DAY),
+        "end": format_time(NOON + DAY),
         **{name: str(value) for name, value in change.items() if value is not None},
     }
     given = query if raw_query is None else raw_query
@@ -77,7 +77,7 @@ def _failing(shard: int, error: Exception, after: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("consistent", [None, "true"])
+@pytest.mark.parametrize("consistent", [None, "true", "false"])
 def test_an_export_is_a_line_an_event_as_pages_have_them(
     api: Api, mode: str, consistent: str | None
 ) -> None:
@@ -93,7 +93,7 @@ def test_an_export_is_a_line_an_event_as_pages_have_them(
     assert sorted(answer.body, key=repr) == sorted(page, key=repr)
     assert len(answer.body) == 41
     queries = api.memory.table.requests_of("Query")[:4]
-    assert all(bool(each.get("ConsistentRead")) == bool(consistent) for each in queries)
+    assert all(bool(each.get("ConsistentRead")) == (consistent != "false") for each in queries)
 
 
 def test_one_shard_after_the_other_is_the_default(api: Api) -> None:
@@ -106,7 +106,7 @@ def test_one_shard_after_the_other_is_the_default(api: Api) -> None:
 def test_a_series_or_a_range_without_events_is_a_complete_export_without_lines(api: Api) -> None:
     for series in ("ORD", "LGA"):
         api.memory.another().write(events_every(MINUTE, 1))
-        answer = _export(api, series=series, to=format_time(NOON - DAY))
+        answer = _export(api, series=series, end=format_time(NOON - DAY))
         assert (answer.status, answer.raw["body"]) == (200, "")
         assert answer.headers["Spillway-Complete"] == "true"
 
@@ -147,7 +147,7 @@ def test_a_link_keeps_the_parameters_as_they_were_given(api: Api) -> None:
     kept = dict(parse_qsl(_next(answer)))
     assert kept.pop("cursor") == answer.headers["Spillway-Cursor"]
     assert {**kept, **given} == kept
-    assert {"from", "to"} <= set(kept)
+    assert {"start", "end"} <= set(kept)
     assert _export(api, _next(answer)).body[0]["series"] == series
 
 
@@ -255,7 +255,7 @@ def test_copies_of_both_epochs_and_of_random_shards_come_once(api: Api, mode: st
         ({"max_rcu": "x"}, "max_rcu: "),
         ({"limit": "10"}, "limit: is unknown"),
         ({"cursor": "x"}, "cursor: is damaged, or belongs to another query"),
-        ({"from": "yesterday"}, "from: must be an RFC 3339"),
+        ({"start": "yesterday"}, "start: must be an RFC 3339"),
     ],
 )
 def test_a_parameter_that_is_wrong_is_named(api: Api, change: dict[str, str], message: str) -> None:

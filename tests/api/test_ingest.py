@@ -8,10 +8,11 @@ import orjson
 import pytest
 
 from lambdas.api.types import RejectedEvent
+from lambdas.environment import read_environment
 from spillway import Rejected, Settings, ShardingMode
 from spillway.dynamodb.port import RefusedError, StorageError, ThrottledError, UnreachableError
 from spillway.settings import Growth
-from tests.api.conftest import Api
+from tests.api.conftest import ENVIRONMENT, Api
 from tests.support.faults import Fault, FaultyCall, throttled_call
 from tests.support.requests import event_json
 from tests.support.stores import MemoryStore
@@ -221,7 +222,11 @@ def test_codes_of_events_are_the_same_in_the_library_the_description_and_the_pag
 
 
 def test_partly_throttled_is_207(api: Api) -> None:
-    api.on(wrap=lambda call: FaultyCall(call, [Fault.NONE] * 2 + [Fault.ONE] * 3 + [Fault.THROTTLED] * 1_000))  # fmt: skip
+    api.on(
+        wrap=lambda call: FaultyCall(
+            call, [Fault.NONE] * 2 + [Fault.ONE] * 3 + [Fault.THROTTLED] * 1_000
+        )
+    )
     answer = api.post(_events(10))
     assert (answer.status, answer.body["accepted"]) == (207, 3)
     assert {each["code"] for each in answer.body["rejected"]} == {"throttled"}
@@ -243,11 +248,7 @@ def test_the_answer_comes_before_lambda_ends_the_function(
     assert memory.clock.seconds - began <= longest
 
 
-def test_retention_and_late_limit_come_from_the_environment(functions: dict[str, Any]) -> None:
-    del functions
-    from lambdas.environment import read_environment  # noqa: PLC0415
-    from tests.api.conftest import ENVIRONMENT  # noqa: PLC0415
-
+def test_retention_and_late_limit_come_from_the_environment() -> None:
     off = read_environment(ENVIRONMENT).settings()
     assert (off.retention, off.late_limit, off.shards) == (None, None, 1)
     on = read_environment(

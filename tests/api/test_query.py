@@ -1,12 +1,24 @@
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from inspect import Parameter, signature
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import Struct
 
-from spillway import Event, OutcomeUnknownError, Settings, ThrottledError
+from lambdas.api import answers
+from lambdas.api.answers import event_text
+from lambdas.api.parameters import (
+    AggregateParameters,
+    EventParameters,
+    ExportParameters,
+    PageParameters,
+)
+from spillway import Event, EventStore, OutcomeUnknownError, Settings, ThrottledError
 from spillway.dynamodb.port import Call, RefusedError
+from spillway.scanning.streams import StoredEvent
 from spillway.timestamps import format_time
 from tests.api.conftest import Api
 from tests.support.fakes import NOON
@@ -72,10 +84,11 @@ def test_paging_yields_every_event_once_in_order(
     found = _ids(
         api,
         order=order,
-        read=read,
+        source=read,
+        consistent="false",
         limit=limit,
-        from_=format_time(NOON - 5 * HOUR),
-        to=format_time(NOON),
+        start=format_time(NOON - 5 * HOUR),
+        end=format_time(NOON),
     )
     assert found == (expected if order == "asc" else expected[::-1])
 
@@ -89,7 +102,7 @@ def test_paging_yields_every_event_once_in_order(
         (NOON - HOUR, NOON),
     ],
 )
-def test_a_default_read_whose_index_throttles_answers_its_range_and_nothing_else(
+def test_an_eventual_read_whose_index_throttles_answers_its_range_and_nothing_else(
     api: Api, order: str, start: datetime, end: datetime
 ) -> None:
     def throttling(call: Call) -> Call:
@@ -104,10 +117,10 @@ def test_a_default_read_whose_index_throttles_answers_its_range_and_nothing_else
     written = events_every(MINUTE, 200)
     api.memory.another().write(written)
     api.on(wrap=throttling)
-    span = {"from": format_time(start), "to": format_time(end)}
+    span = {"start": format_time(start), "end": format_time(end), "consistent": "false"}
     inside = [event.id for event in written if start <= event.time < end]
     expected = inside if order == "asc" else inside[::-1]
-    pages = list(_pages(api, order=order, from_=span["from"], to=span["to"], limit=15))
+    pages = list(_pages(api, order=order, limit=15, **span))
     assert [each["id"] for page in pages for each in page.body["events"]] == expected
     assert all(page.body["complete"] for page in pages)
     counted = api.get("/v1/aggregates", {"series": "ORD", **span}).body["rows"]
@@ -154,14 +167,35 @@ def test_one_event_is_read_by_its_identity_or_is_404(api: Api) -> None:
     assert found.body["sharding_key"] == "k"
 
 
-def test_reads_are_eventually_consistent_unless_asked_otherwise(api: Api) -> None:
+def test_reads_are_consistent_unless_asked_otherwise(api: Api) -> None:
     api.post([event_json()])
-    api.memory.table.forget_calls()
-    api.page()
-    assert not any(r.get("ConsistentRead") for r in api.memory.table.requests_of("Query"))
-    api.memory.table.forget_calls()
-    api.page(consistent="true")
-    assert all(request["ConsistentRead"] for _, request in api.memory.table.requests)
+    span = {"start": format_time(NOON - DAY), "end": format_time(NOON)}
+    for path in ("/v1/events", "/v1/aggregates", "/v1/export"):
+        api.memory.table.forget_calls()
+        api.get(path, {"series": "ORD", **span})
+        assert all(request["ConsistentRead"] for _, request in api.memory.table.requests)
+        api.memory.table.forget_calls()
+        api.get(path, {"series": "ORD", **span, "consistent": "false"})
+        assert not any(r.get("ConsistentRead") for r in api.memory.table.requests_of("Query"))
+
+
+def test_the_library_and_http_have_the_same_defaults() -> None:
+    methods: dict[type[Struct], Callable[..., object]] = {
+        PageParameters: EventStore.read,
+        AggregateParameters: EventStore.aggregate,
+        ExportParameters: EventStore.export,
+        EventParameters: EventStore.read_one,
+    }
+    for kind, method in methods.items():
+        defaults = {
+            name: parameter.default
+            for name, parameter in signature(method).parameters.items()
+            if parameter.kind is Parameter.KEYWORD_ONLY
+        }
+        described = {field.name: field.default for field in msgspec.structs.fields(kind)}
+        common = defaults.keys() & described.keys()
+        assert "consistent" in common
+        assert {name: described[name] for name in common} == {n: defaults[n] for n in common}
 
 
 def test_throttled_reads_are_429_with_retry_after(api: Api) -> None:
@@ -224,6 +258,24 @@ def test_no_page_comes_near_lambdas_limit_and_its_cursor_goes_on(api: Api, kind:
     assert pages[0].body["events"][0]["payload"] == {"v": [value] * 8}
 
 
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/export"])
+def test_each_event_of_an_answer_is_rendered_once(
+    api: Api, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    rendered: list[str] = []
+
+    def count(series: str, record: StoredEvent) -> str:
+        rendered.append(record.sort_key)
+        return event_text(series, record)
+
+    api.memory.store.write(events_every(MINUTE, 30))
+    monkeypatch.setattr(answers, "event_text", count)
+    span = {"start": format_time(NOON - DAY), "end": format_time(NOON)}
+    answer = api.get(path, {"series": "ORD", **span})
+    assert len(answer.body if path == "/v1/export" else answer.body["events"]) == 30
+    assert len(rendered) == 30
+
+
 def test_the_largest_event_fits_into_an_answer(api: Api) -> None:
     payload = {"v": '"' * 200_000}
     assert api.memory.store.write(
@@ -260,9 +312,9 @@ def test_a_page_whose_shard_throttles_says_what_is_missing_and_its_cursor_comple
     api.on(Settings(shards=2))
     written = events_every(MINUTE, 400)
     api.memory.another().write(written)
-    query = {"from_": format_time(NOON - DAY), "to": format_time(NOON), "limit": 300}
+    query = {"start": format_time(NOON - DAY), "end": format_time(NOON), "limit": 300}
     api.on(wrap=_one_shard_throttles)
-    page = api.page(read="table", **query)
+    page = api.page(source="table", **query)
     assert page.status == 200
     assert page.body["complete"] is False
     assert page.body["reason"] == "ThrottlingException"
@@ -273,7 +325,7 @@ def test_a_page_whose_shard_throttles_says_what_is_missing_and_its_cursor_comple
     assert 0 < len(found) < 300
     assert page.body["events"][-1]["time"] <= missing["reached"]
     api.on(wrap=lambda call: call)
-    rest = api.page(read="table", cursor=page.body["cursor"], **query)
+    rest = api.page(source="table", cursor=page.body["cursor"], **query)
     assert rest.body["complete"] is True
     found += [event["id"] for event in rest.body["events"]]
     assert found == [event.id for event in written[: len(found)]]
@@ -282,7 +334,7 @@ def test_a_page_whose_shard_throttles_says_what_is_missing_and_its_cursor_comple
 def test_a_page_explains_its_plan_and_what_it_cost(api: Api) -> None:
     api.on(Settings(shards=4))
     api.memory.another().write(events_every(MINUTE, 400))
-    query = {"from_": format_time(NOON - DAY), "to": format_time(NOON)}
+    query = {"start": format_time(NOON - DAY), "end": format_time(NOON)}
     explained = api.page(explain="true", **query).body["explain"]
     assert explained["source"] in explained["estimates"]
     assert explained["returned"] == 100
@@ -302,7 +354,11 @@ def test_a_budget_below_one_round_is_refused_and_says_what_one_costs(api: Api) -
     api.on(Settings(shards=8))
     api.memory.another().write(events_every(MINUTE, 400))
     answer = api.page(
-        max_rcu="3.5", read="table", from_=format_time(NOON - DAY), to=format_time(NOON)
+        max_rcu="3.5",
+        consistent="false",
+        source="table",
+        start=format_time(NOON - DAY),
+        end=format_time(NOON),
     )
     assert answer.status == 400
     assert "must be 4 at least" in answer.body["error"]["message"]

@@ -2,7 +2,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from random import Random
 
-from lambdas.api.sampling import sampled_series
+from lambdas.api.ingest_app import sample_series
 from spillway import Event
 
 TIME = datetime(2001, 1, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ def test_each_series_is_counted_for_its_own_events_on_average() -> None:
     random = Random(1).random
     counted: Counter[str | None] = Counter()
     for events in requests:
-        counted[sampled_series(events, random)] += len(events)
+        counted[sample_series(events, random)] += len(events)
     written = {"ORD": 20_000, "DFW": 62_000, "ATL": 2_000}
     assert counted.keys() == written.keys()
     for series, number in written.items():
@@ -28,9 +28,9 @@ def test_each_series_is_counted_for_its_own_events_on_average() -> None:
 
 def test_every_event_may_be_drawn_and_no_other() -> None:
     events = _events(ORD=1, DFW=1)
-    assert sampled_series(events, lambda: 0.0) == "ORD"
-    assert sampled_series(events, lambda: 1 - 2**-53) == "DFW"
+    assert sample_series(events, lambda: 0.0) == "ORD"
+    assert sample_series(events, lambda: 1 - 2**-53) == "DFW"
 
 
 def test_a_request_without_events_is_about_no_series() -> None:
-    assert sampled_series([], lambda: 0.0) is None
+    assert sample_series([], lambda: 0.0) is None

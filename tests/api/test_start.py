@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lambdas.start import begin, started
+from lambdas.start import begin_start, finish_start
 
 
 @pytest.fixture(autouse=True)
@@ -18,9 +18,9 @@ def collecting() -> Iterator[None]:
 
 def test_a_function_collects_nothing_until_it_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "ingest")
-    begin()
+    begin_start()
     assert not gc.isenabled()
-    started()
+    finish_start()
     assert gc.isenabled()
     assert gc.get_freeze_count() > 0
 
@@ -29,7 +29,7 @@ def test_whoever_imports_a_function_elsewhere_keeps_the_collector(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("AWS_LAMBDA_FUNCTION_NAME", raising=False)
-    begin()
+    begin_start()
     assert gc.isenabled()
-    started()
+    finish_start()
     assert gc.get_freeze_count() == 0

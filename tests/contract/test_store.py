@@ -38,7 +38,7 @@ def test_what_was_written_is_read_in_both_orders_from_table_and_index(tables: Ta
     assert store.write(events).accepted == 120
     for read in ("table", "index"):
         for limit in (37, 1_000):
-            query: dict[str, Any] = {"read": read, "limit": limit, "consistent": False}
+            query: dict[str, Any] = {"source": read, "limit": limit, "consistent": False}
             assert list(read_all(store, "ORD", START, END, order="asc", **query)) == events
             assert list(read_all(store, "ORD", START, END, order="desc", **query)) == events[::-1]
 
@@ -122,7 +122,7 @@ def test_series_of_odd_characters_hold_only_their_own_events(tables: Tables, ser
     for name in neighbours:
         store.write([event_at(NOON - n * HOUR, str(n), series=name, of=name) for n in range(5)])
     for read in ("table", "index"):
-        page = store.read(series, START, END, read=read, consistent=False)
+        page = store.read(series, START, END, source=read, consistent=False)
         assert [event.payload for event in page.events] == [{"of": series}] * 5
 
 
@@ -141,7 +141,7 @@ def test_ids_and_sharding_keys_of_odd_characters_come_back_in_order(
     for order, expected in (("asc", in_order), ("desc", in_order[::-1])):
         for read in ("table", "index"):
             for limit in (1, 100):
-                found = read_all(store, "ORD", START, END, order=order, limit=limit, read=read, consistent=False)  # fmt: skip
+                found = read_all(store, "ORD", START, END, order=order, limit=limit, source=read, consistent=False)  # fmt: skip
                 assert list(found) == expected
     for event in events:
         assert store.read_one("ORD", NOON, event.id or "", sharding_key=event.sharding_key) == event
@@ -202,7 +202,7 @@ def test_expired_events_are_not_returned_though_they_are_there(tables: Tables) -
     tables.clock.forward(DAY - 3 * HOUR + timedelta(minutes=1))
     assert tables.count() == 6
     for read in ("table", "index"):
-        page = store.read("ORD", START, END, read=read, consistent=False)
+        page = store.read("ORD", START, END, source=read, consistent=False)
         assert list(page.events) == events[4:]
 
 
@@ -231,7 +231,7 @@ def test_a_change_of_layout_hides_nothing(tables: Tables) -> None:
         tables.clock.forward(timedelta(seconds=1))
     store.write(events)
     for read in ("table", "index"):
-        found = read_all(tables.store(), "ORD", START, END, limit=11, read=read, consistent=False)
+        found = read_all(tables.store(), "ORD", START, END, limit=11, source=read, consistent=False)
         assert list(found) == events
 
 

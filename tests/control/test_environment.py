@@ -17,8 +17,8 @@ SCALER = {
 }
 
 
-def test_functions_are_told_how_layouts_grow() -> None:
-    told = read_environment(
+def test_the_environment_says_how_layouts_grow() -> None:
+    config = read_environment(
         {
             **ENVIRONMENT,
             "SPILLWAY_MAX_SHARDS": "64",
@@ -26,7 +26,7 @@ def test_functions_are_told_how_layouts_grow() -> None:
             "SPILLWAY_PARTITION_WCU": "50",
         }
     )
-    growth = told.settings().growth
+    growth = config.settings().growth
     assert (growth.max_shards, growth.cooldown_seconds, growth.partition_wcu) == (64, 120, 50)
     assert growth.policy is GrowthPolicy.DEMAND
 
@@ -38,14 +38,14 @@ def test_writers_that_shall_not_grow_leave_it_to_the_scaler() -> None:
     assert scaler.settings().growth.policy is GrowthPolicy.DEMAND
 
 
-def test_the_scaler_is_told_its_bounds() -> None:
-    told = read_environment_as(ScalerEnvironment, SCALER)
-    assert (told.dry_run, told.max_warm_write_units) == (True, 0)
-    assert timedelta(hours=told.shrink_window_hours) == timedelta(hours=36)
+def test_the_environment_has_the_scalers_bounds() -> None:
+    config = read_environment_as(ScalerEnvironment, SCALER)
+    assert (config.dry_run, config.max_warm_write_units) == (True, 0)
+    assert timedelta(hours=config.shrink_window_hours) == timedelta(hours=36)
 
 
 @pytest.mark.parametrize("name", sorted(SCALER.keys() - ENVIRONMENT.keys()))
-def test_what_the_scaler_must_be_told_is_named_where_it_is_missing(name: str) -> None:
-    told = {key: value for key, value in SCALER.items() if key != name}
+def test_a_missing_variable_of_the_scaler_is_named(name: str) -> None:
+    config = {key: value for key, value in SCALER.items() if key != name}
     with pytest.raises(msgspec.ValidationError, match=name.removeprefix("SPILLWAY_").lower()):
-        read_environment_as(ScalerEnvironment, told)
+        read_environment_as(ScalerEnvironment, config)

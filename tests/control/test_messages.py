@@ -19,7 +19,17 @@ json_values: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
-KEYS = ("AlarmName", "NewStateValue", "StateChangeTime", "Trigger", "Records", "Sns", "Message", "source", "alarmData")  # fmt: skip
+KEYS = (
+    "AlarmName",
+    "NewStateValue",
+    "StateChangeTime",
+    "Trigger",
+    "Records",
+    "Sns",
+    "Message",
+    "source",
+    "alarmData",
+)
 almost = st.dictionaries(st.sampled_from(KEYS), json_values)
 
 
@@ -88,15 +98,15 @@ def test_any_text_published_is_decoded_or_dropped(content: Any) -> None:
     assert all(isinstance(each, Dropped) for each in decode({"Records": [record]}))
 
 
-def test_the_inbox_objects_to_what_was_dealt_with_what_is_older_and_what_is_far_off() -> None:
+def test_alarms_that_were_handled_or_are_older_or_far_from_the_clock_are_skipped() -> None:
     clock = FakeClock()
-    inbox = AlarmDeduplicator(clock.now)
+    deduplicator = AlarmDeduplicator(clock.now)
     first, second = alarm(at=clock.now()), alarm(at=clock.now() + 1)
-    assert inbox.objection(second) is None
-    assert inbox.objection(second) is None  # it failed, and comes again
-    inbox.handled(second)
-    assert inbox.objection(second) == "duplicate"
-    assert inbox.objection(first) == "out of order"
-    assert inbox.objection(alarm(at=first.at, index=True)) is None
-    assert inbox.objection(alarm(at=clock.now() - 901, index=True)) == "late"
-    assert inbox.objection(alarm(at=clock.now() + 901, index=True)) == "ahead of the clock"
+    assert deduplicator.skip_reason(second) is None
+    assert deduplicator.skip_reason(second) is None  # it failed, and comes again
+    deduplicator.mark_handled(second)
+    assert deduplicator.skip_reason(second) == "duplicate"
+    assert deduplicator.skip_reason(first) == "out of order"
+    assert deduplicator.skip_reason(alarm(at=first.at, index=True)) is None
+    assert deduplicator.skip_reason(alarm(at=clock.now() - 901, index=True)) == "late"
+    assert deduplicator.skip_reason(alarm(at=clock.now() + 901, index=True)) == "ahead of the clock"

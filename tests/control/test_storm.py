@@ -30,8 +30,8 @@ GARBAGE: Final[tuple[Any, ...]] = (
 )  # fmt: skip
 
 
-def desks(world: World, count: int) -> list[AlarmHandler]:
-    """Return the desks of so many processes, which remember nothing of each other."""
+def alarm_handlers(world: World, count: int) -> list[AlarmHandler]:
+    """Return the handlers of so many processes, which remember nothing of each other."""
     found = []
     for n in range(count):
         logger = Logger(service=f"storm-{n}", stream=io.StringIO(), level=logging.INFO)
@@ -100,9 +100,9 @@ def test_100_messages_in_a_second_change_each_layout_once(
 ) -> None:
     random = Random(seed)
     world = heated(index_only=index_only)
-    working = desks(world, processes)
+    working = alarm_handlers(world, processes)
     for event in storm(world, random, 100):
-        random.choice(working).deal_with(decode(event), world.now + 50)
+        random.choice(working).handle(decode(event), world.now + 50)
         world.clock.seconds += 0.01
     assert [len(each) for each in changes(world).values()] == [1, 1, 1]
 
@@ -113,19 +113,19 @@ def test_processes_that_work_at_the_same_time_change_each_layout_once(seed: int)
     """Any process may run, from its beginning to its end, between two calls of another."""
     random = Random(seed)
     world = heated()
-    working, events = desks(world, 4), storm(world, random, 40)
+    working, events = alarm_handlers(world, 4), storm(world, random, 40)
     depth = 0
 
     def meanwhile(*_: object) -> None:
         nonlocal depth
         if depth < 3 and events and random.random() < 0.2:
             depth += 1
-            working[depth - 1].deal_with(decode(events.pop()), world.now + 50)
+            working[depth - 1].handle(decode(events.pop()), world.now + 50)
             depth -= 1
 
     world.before = meanwhile
     while events:
-        working[3].deal_with(decode(events.pop()), world.now + 50)
+        working[3].handle(decode(events.pop()), world.now + 50)
         world.clock.seconds += 0.01
     assert [len(each) for each in changes(world).values()] == [1, 1, 1]
 
@@ -137,14 +137,14 @@ def test_while_it_throttles_on_each_layout_changes_once_a_cooldown(
 ) -> None:
     random = Random(seed)
     world = heated()
-    working = desks(world, processes)
+    working = alarm_handlers(world, processes)
     for _ in range(40):
         for name in NAMES:
             world.throttles(name, *range(3), ago=0)
             world.writes(name, 60_000, seconds=5)
         world.index_throttles(ago=0)
         for event in storm(world, random, 4):
-            random.choice(working).deal_with(decode(event), world.now + 50)
+            random.choice(working).handle(decode(event), world.now + 50)
         world.clock.seconds += 5
         world.watched.keys = [each for each in world.watched.keys if each.at > world.now - 6]
     for times in changes(world).values():
@@ -155,14 +155,14 @@ def test_while_it_throttles_on_each_layout_changes_once_a_cooldown(
 @pytest.mark.parametrize("state", ["OK", "INSUFFICIENT_DATA"])
 def test_an_alarm_that_is_over_changes_nothing(state: str) -> None:
     world = heated()
-    (desk,) = desks(world, 1)
-    desk.deal_with(decode(sns_event(alarm(at=world.now, state=state))), world.now + 50)
+    (handler,) = alarm_handlers(world, 1)
+    handler.handle(decode(sns_event(alarm(at=world.now, state=state))), world.now + 50)
     assert [len(each) for each in changes(world).values()] == [0, 0, 0]
 
 
 def test_what_failed_is_done_when_it_comes_again_and_all_else_at_once() -> None:
     world = heated()
-    (desk,) = desks(world, 1)
+    (handler,) = alarm_handlers(world, 1)
     failing = [True]
 
     def fail(operation: str, request: Any) -> None:
@@ -172,9 +172,9 @@ def test_what_failed_is_done_when_it_comes_again_and_all_else_at_once() -> None:
     world.before = fail
     event = sns_event(alarm(at=world.now))
     with pytest.raises(ThrottledError):
-        desk.deal_with(decode(event), world.now + 50)
+        handler.handle(decode(event), world.now + 50)
     assert [len(each) for each in changes(world).values()] == [0, 1, 1]
     failing[0] = False
-    desk.deal_with(decode(event), world.now + 50)
-    desk.deal_with(decode(event), world.now + 50)
+    handler.handle(decode(event), world.now + 50)
+    handler.handle(decode(event), world.now + 50)
     assert [len(each) for each in changes(world).values()] == [1, 1, 1]

@@ -143,7 +143,7 @@ def test_pages_of_a_single_event_make_up_the_whole(
 @pytest.mark.parametrize("mode", ["shards", "blocks", "round_robin"])
 def test_an_export_holds_every_flight_once(url: str, stored: Stored, mode: str) -> None:
     start, end = stored.within
-    query = {"series": "ORD", "from": start, "to": end, "mode": mode}
+    query = {"series": "ORD", "start": start, "end": end, "mode": mode}
     answer = request(url, "GET", "/v1/export", query=query)
     assert (answer.status, answer.headers["Spillway-Complete"]) == (200, "true")
     assert sorted(answer.body, key=lambda event: (event["time"], event["id"])) == stored.sequences["ORD"]  # fmt: skip
@@ -151,7 +151,7 @@ def test_an_export_holds_every_flight_once(url: str, stored: Stored, mode: str) 
 
 def test_aggregates_are_those_of_the_file(url: str, stored: Stored) -> None:
     start, end = stored.within
-    query = {"series": "ORD", "from": start, "to": end, "interval": "1h", "field": "delay"}
+    query = {"series": "ORD", "start": start, "end": end, "interval": "1h", "field": "delay"}
     answer = request(url, "GET", "/v1/aggregates", query={**query, "functions": "count,sum,max"})
     assert (answer.status, answer.body["complete"]) == (200, True)
     delays: dict[str, list[int]] = {}
@@ -163,7 +163,7 @@ def test_aggregates_are_those_of_the_file(url: str, stored: Stored) -> None:
 
 def test_a_page_explains_what_it_was_expected_to_cost_and_did(url: str, stored: Stored) -> None:
     start, end = stored.within
-    query = {"series": "ORD", "from": start, "to": end, "explain": "true"}
+    query = {"series": "ORD", "start": start, "end": end, "explain": "true"}
     explained = request(url, "GET", "/v1/events", query=query).body["explain"]
     assert explained["read_units"] > 0
     expected = explained["estimates"][explained["source"]]["read_units"]

@@ -81,7 +81,7 @@ def test_layouts_grow_under_hot_keys_and_every_accepted_event_is_read_back(
         assert len(epochs) > 1
         assert epochs[0]["shards"] == 1
         assert [each["id"] for each in epochs] == sorted(each["id"] for each in epochs)
-        assert found["number_of_shards"] == epochs[-1]["shards"] > 1
+        assert found["shards"] == epochs[-1]["shards"] > 1
         assert epochs[-1]["close"] is None
         assert all(each["close"] for each in epochs[:-1])
         assert f"{name} grew from 1 to {epochs[-1]['shards']} shards" in output.getvalue()

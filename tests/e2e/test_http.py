@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.cloud, pytest.mark.xdist_group("deployed")]
 
 JSON = {"Content-Type": "application/json"}
 TIME = "2020-02-29T23:59:59.123456Z"
-RANGE = {"from": "2020-01-01T00:00:00Z", "to": "2021-01-01T00:00:00+00:00"}
+RANGE = {"start": "2020-01-01T00:00:00Z", "end": "2021-01-01T00:00:00+00:00"}
 
 
 def event(series: str, event_id: str | None = None, **payload: Any) -> dict[str, Any]:

@@ -266,6 +266,6 @@ def test_the_hottest_series_are_counted_by_what_ingest_logs(synthesis: Synthesis
     assert query.startswith(f"SOURCE '{group}' | ")
     assert "sum(accepted) as events" in query
     assert "by series" in query
-    ingest = (ROOT / "lambdas" / "ingest.py").read_text()
-    assert '{"accepted": result.accepted, "rejected_codes": codes, "series": about}' in ingest
+    ingest = (ROOT / "lambdas" / "api" / "ingest_app.py").read_text()
+    assert '{"accepted": result.accepted, "rejected_codes": codes, "series": series}' in ingest
     assert '"wrote events"' in ingest

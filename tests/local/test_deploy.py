@@ -40,8 +40,8 @@ def write(cloud: Cloud, name: str, second: int) -> int:
 def names(cloud: Cloud) -> list[str]:
     query = {
         "series": "local/ä #1",
-        "from": "2000-01-01T00:00:00Z",
-        "to": "2100-01-01T00:00:00Z",
+        "start": "2000-01-01T00:00:00Z",
+        "end": "2100-01-01T00:00:00Z",
         "consistent": "true",
     }
     with urlopen(f"{cloud.api_url}/v1/events?{urlencode(query)}") as answer:  # noqa: S310

@@ -431,7 +431,7 @@ class CoverageModel:
         for key in expected:
             time = datetime.fromisoformat(key[: keys.TIME_WIDTH])
             page = process.store.read(
-                series, time, time + _TICK, limit=1_000, consistent=False, read="index"
+                series, time, time + _TICK, limit=1_000, consistent=False, source="index"
             )
             found = [_sort_key(event) for event in page.events]
             at = bisect.bisect_left(found, key)

@@ -84,7 +84,7 @@ class Scene:
                 start,
                 start + timedelta(hours=3),
                 consistent=not by_index,
-                read="index" if by_index else "table",
+                source="index" if by_index else "table",
             )
             found.update(event.id for event in page.events)
             points.extend(

@@ -133,10 +133,10 @@ def test_a_page_goes_on_where_its_cursor_says_or_refuses_it(
     cursor = data.draw(_bad(binding, other, _rows_binding("none"), _export_binding("shards")))
 
     def collect() -> list[Event]:
-        page = _page(span, order, cursor=cursor, read=read)
+        page = _page(span, order, cursor=cursor, source=read)
         events = list(page.events)
         while page.cursor is not None:
-            page = _page(span, order, cursor=page.cursor, read=read)
+            page = _page(span, order, cursor=page.cursor, source=read)
             events += page.events
         return events
 
@@ -203,7 +203,7 @@ def test_an_index_page_that_ends_before_its_first_events_has_a_cursor_that_is_ta
     """The index's first bucket begins before the range, its last one ends after it."""
     memory = _memory()
     start, end = NOON - 30 * HOUR + timedelta(minutes=7), NOON + 30 * HOUR + timedelta(minutes=7)
-    asked: dict[str, Any] = {"order": order, "read": "index", "consistent": False}
+    asked: dict[str, Any] = {"order": order, "source": "index", "consistent": False}
     found: list[Event] = []
     cursors: list[str | None] = [None]
     while len(cursors) < 200:

@@ -105,7 +105,7 @@ def _check(world: World, limit: int, budget: int) -> None:
     expected = _expected(world)
     for read in ("table", "index"):
         for order in ("asc", "desc"):
-            options: dict[str, Any] = {"read": read, "order": order, "consistent": False}
+            options: dict[str, Any] = {"source": read, "order": order, "consistent": False}
             found = _found(list(_pages(world, _nothing, limit=limit, **options)))
             assert found == (expected if order == "asc" else expected[::-1]), (read, order)
     for consistent in (True, False):
@@ -141,7 +141,7 @@ def test_pages_hold_what_exists_all_the_while_though_time_goes_on_between_them(
 ) -> None:
     def collect() -> Iterator[Event]:
         return _pages(
-            world, passing(world, data), limit=limit, order=order, read=read, consistent=False
+            world, passing(world, data), limit=limit, order=order, source=read, consistent=False
         )
 
     _check_while_time_passes(world, collect)
@@ -192,7 +192,7 @@ WAYS: dict[str, Count] = {
     "table": lambda store: len(store.read(SERIES, NOON - DAY, NOON).events),
     "descending": lambda store: len(store.read(SERIES, NOON - DAY, NOON, order="desc").events),
     "index": lambda store: len(
-        store.read(SERIES, NOON - DAY, NOON, read="index", consistent=False).events
+        store.read(SERIES, NOON - DAY, NOON, source="index", consistent=False).events
     ),
     "aggregate": lambda store: int(
         sum(row["count"] or 0 for row in store.aggregate(SERIES, NOON - DAY, NOON).rows)

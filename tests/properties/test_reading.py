@@ -149,7 +149,7 @@ def test_paging_yields_every_event_once_in_order_as_the_newest_epoch_has_it(
 ) -> None:
     memory = history.play(Settings())
     found = read_all(
-        memory.another(), "s", *span, limit=limit, order=order, read=read, consistent=False
+        memory.another(), "s", *span, limit=limit, order=order, source=read, consistent=False
     )
     assert list(found) == _ordered(history.expected(memory, *span), order)
 
@@ -182,7 +182,7 @@ def test_reads_that_fail_at_any_request_hold_what_lies_in_their_range_and_nothin
                 limit=data.draw(st.integers(1, 9)),
                 order=order,
                 cursor=cursor,
-                read=data.draw(st.sampled_from(["auto", "table", "index"])),
+                source=data.draw(st.sampled_from(["auto", "table", "index"])),
                 consistent=False,
                 timeout=data.draw(st.sampled_from([0.05, 10])),
             )
@@ -202,7 +202,7 @@ def test_a_range_holds_what_lies_in_it_and_nothing_else(
     start, end = min(one, other), max(one, other) + timedelta(microseconds=1)
     memory = history.play(Settings())
     found = read_all(
-        memory.another(), "s", start, end, limit=3, order=order, read=read, consistent=False
+        memory.another(), "s", start, end, limit=3, order=order, source=read, consistent=False
     )
     expected = [event for event in history.expected(memory) if start <= event.time < end]
     assert list(found) == _ordered(expected, order)
@@ -241,7 +241,7 @@ def test_a_cursor_goes_on_over_changes_of_order_of_source_and_of_layout(
     while True:
         read = data.draw(st.sampled_from(["table", "index"]))
         page = memory.another().read(
-            "s", *span, limit=limit, cursor=cursor, read=read, consistent=False
+            "s", *span, limit=limit, cursor=cursor, source=read, consistent=False
         )
         found += page.events
         cursor = page.cursor

@@ -156,5 +156,5 @@ def test_an_event_of_any_names_is_read_as_it_was_written(
     assert found == written
     end = time + timedelta(microseconds=1)
     for read in ("table", "index"):
-        page = memory.store.read(series, time, end, read=read, consistent=False)
+        page = memory.store.read(series, time, end, source=read, consistent=False)
         assert page.events == (written,)

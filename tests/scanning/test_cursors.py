@@ -121,7 +121,7 @@ def test_an_iteration_that_stops_anywhere_goes_on_after_its_last_event() -> None
         ({"pool": 9}, "pool"),
         ({"max_rcu": 0}, "max_rcu"),
         ({"max_rcu": float("nan")}, "max_rcu"),
-        ({"start": END}, "from"),
+        ({"start": END}, "start"),
         ({"series": ""}, "series"),
     ],
 )

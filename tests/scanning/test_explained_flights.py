@@ -80,7 +80,7 @@ def _share_near(loaded: Loaded, read: str, count: int) -> float:
     """Return the share of queries whose estimate is within the tolerance."""
     near = 0
     for store, query in _queries(loaded, count):
-        explained = store.read(**query, read=read, explain=True).explanation
+        explained = store.read(**query, source=read, explain=True).explanation
         expected = explained.estimates[explained.source][1]
         near += abs(expected - explained.read_units) <= TOLERANCE * explained.read_units
     return near / count

@@ -108,7 +108,7 @@ def test_a_page_is_complete_or_says_what_is_missing_and_its_cursor_completes_it(
     while True:
         try:
             page = store.read(
-                "ORD", *span, limit=limit, cursor=cursor, order=order, read=read, consistent=False
+                "ORD", *span, limit=limit, cursor=cursor, order=order, source=read, consistent=False
             )
         except StorageError:
             failures += 1
@@ -149,7 +149,7 @@ def test_a_budget_is_kept_and_its_pages_are_the_whole_range(  # noqa: PLR0917
     cursor: str | None = None
     while True:
         page = store.read(
-            "ORD", *span, limit=limit, cursor=cursor, order=order, read=read,
+            "ORD", *span, limit=limit, cursor=cursor, order=order, source=read,
             consistent=False, max_rcu=max_rcu, explain=True,
         )  # fmt: skip
         assert page.explanation.read_units <= max_rcu
@@ -169,7 +169,7 @@ def test_a_budget_that_does_not_suffice_for_one_round_is_refused() -> None:
 
 def test_what_is_missing_names_the_partition_the_place_and_the_error() -> None:
     memory, events, _ = _written(list(range(1, 200)), {"2": (1, "timed out")})
-    page = memory.another().read("ORD", START, END, limit=150, read="table")
+    page = memory.another().read("ORD", START, END, limit=150, source="table")
     (missing,) = page.missing
     assert (missing.partition, missing.error) == ("ORD#2", "ReadTimeoutError")
     assert page.reason == "ReadTimeoutError"
@@ -222,7 +222,7 @@ def test_of_much_that_is_missing_some_is_named_errors_first() -> None:
 
 def test_a_failure_behind_the_page_does_not_touch_it() -> None:
     memory, events, _ = _written(list(range(1, 200)), {"2": (1, "timed out")})
-    page = memory.another().read("ORD", START, END, limit=5, read="table")
+    page = memory.another().read("ORD", START, END, limit=5, source="table")
     assert page.complete
     assert list(page.events) == events[:5]
 
@@ -242,7 +242,7 @@ def test_a_walk_that_ends_between_two_buckets_names_the_next_one() -> None:
     assert not memory.store.write([event_at(NOON - timedelta(minutes=1))]).rejected
     clock.append(memory)
     page = memory.another().read(
-        "ORD", NOON - timedelta(hours=20), NOON, read="index", consistent=False, timeout=6
+        "ORD", NOON - timedelta(hours=20), NOON, source="index", consistent=False, timeout=6
     )
     (missing,) = page.missing
     assert (page.complete, page.reason, missing.error) == (False, "deadline", None)

@@ -67,7 +67,7 @@ def test_the_work_before_the_first_request_is_that_of_some_hundred_partitions(
     world = World()
     world.seconds = None
     with counting_calls() as calls, pytest.raises(FirstQueryError):
-        world.read(span, order, read=read, max_rcu=max_rcu)
+        world.read(span, order, source=read, max_rcu=max_rcu)
     assert calls() < CALLS_PER_PARTITION * SHARDS
 
 
@@ -77,7 +77,7 @@ def test_a_wide_walk_of_the_index_ends_soon_after_its_soft_deadline(span: str, o
     world = World()
     world.seconds = 0.01
     began = world.memory.clock.seconds
-    page = world.read(span, order, read="index", timeout=8)
+    page = world.read(span, order, source="index", timeout=8)
     one_round = SHARDS * world.seconds
     assert world.memory.clock.seconds - began <= 4 + one_round + 0.001
     assert page.reason == (None if span == "minutes" else "deadline")

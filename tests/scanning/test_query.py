@@ -28,19 +28,19 @@ def _refusal(series: Any = "ORD", **change: Any) -> tuple[str, str]:
         ({"sharding_key": ""}, "sharding_key"),
         ({"sharding_key": "é" * 257}, "sharding_key"),
         ({"sharding_key": 7}, "sharding_key"),
-        ({"start": datetime(2026, 6, 1)}, "from"),  # noqa: DTZ001
-        ({"start": "2026-06-01T00:00:00Z"}, "from"),
-        ({"end": datetime(2026, 6, 2)}, "to"),  # noqa: DTZ001
-        ({"end": None}, "to"),
-        ({"end": NOON - HOUR}, "from"),
-        ({"end": NOON - HOUR - MICRO}, "from"),
+        ({"start": datetime(2026, 6, 1)}, "start"),  # noqa: DTZ001
+        ({"start": "2026-06-01T00:00:00Z"}, "start"),
+        ({"end": datetime(2026, 6, 2)}, "end"),  # noqa: DTZ001
+        ({"end": None}, "end"),
+        ({"end": NOON - HOUR}, "start"),
+        ({"end": NOON - HOUR - MICRO}, "start"),
         ({"limit": 0}, "limit"),
         ({"limit": -1}, "limit"),
         ({"limit": MAX_LIMIT + 1}, "limit"),
         ({"order": "up"}, "order"),
         ({"order": ""}, "order"),
-        ({"read": "cache"}, "read"),
-        ({"read": "index", "consistent": True}, "read"),
+        ({"source": "cache"}, "source"),
+        ({"source": "index", "consistent": True}, "source"),
     ],
 )
 def test_each_wrong_parameter_of_a_read_is_named(change: dict[str, Any], where: str) -> None:

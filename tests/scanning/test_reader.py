@@ -44,7 +44,7 @@ def _ids(page: Page) -> list[str | None]:
 def test_an_unknown_series_is_an_empty_page() -> None:
     memory = MemoryStore()
     for read in ("table", "index"):
-        page = memory.store.read("ORD", START, NOON, read=read, consistent=False)
+        page = memory.store.read("ORD", START, NOON, source=read, consistent=False)
         assert (page.events, page.cursor) == ((), None)
     assert memory.store.read_one("ORD", NOON, "1") is None
     assert "UpdateItem" not in memory.table.counts
@@ -88,7 +88,7 @@ def test_paging_yields_every_event_once_in_order(order: str, read: str, limit: i
     memory = _written(events, Settings(shards=4, index_shards=2))
     expected = events if order == "asc" else events[::-1]
     found = read_all(
-        memory.store, "ORD", START, NOON, order=order, read=read, limit=limit, consistent=False
+        memory.store, "ORD", START, NOON, order=order, source=read, limit=limit, consistent=False
     )
     assert list(found) == expected
 
@@ -144,7 +144,7 @@ def test_a_sharding_key_passes_over_the_other_keys_and_goes_on(
         order=order,
         limit=limit,
         sharding_key="LGA",
-        read=read,
+        source=read,
         consistent=False,
     )
     assert list(found) == (mine[::-1] if order == "asc" else mine)
@@ -166,7 +166,7 @@ def test_expired_events_are_never_returned() -> None:
     memory.clock.forward(DAY - 5 * HOUR + MINUTE)  # nothing has swept the table
     assert len(memory.stored) == 10
     for read in ("table", "index"):
-        page = memory.store.read("ORD", START, NOON, read=read, consistent=False)
+        page = memory.store.read("ORD", START, NOON, source=read, consistent=False)
         assert list(page.events) == events[6:]
     assert memory.store.read_one("ORD", events[5].time, events[5].id or "") is None
     assert memory.store.read_one("ORD", events[6].time, events[6].id or "") == events[6]
@@ -227,7 +227,7 @@ def test_a_series_that_grew_and_shrank_is_read_whole_and_once() -> None:
     assert len(memory.stored) > 300
     for read in ("table", "index"):
         found = read_all(
-            memory.another(), "ORD", START, NOON, read=read, limit=17, consistent=False
+            memory.another(), "ORD", START, NOON, source=read, limit=17, consistent=False
         )
         assert list(found) == events
 
@@ -245,7 +245,7 @@ def test_the_copy_under_the_newest_covering_epoch_wins() -> None:
     assert len(memory.stored) > 30
     for limit in (1, 2, 3, 4, 100):
         for read in ("table", "index"):
-            query: dict[str, Any] = {"limit": limit, "read": read, "consistent": False}
+            query: dict[str, Any] = {"limit": limit, "source": read, "consistent": False}
             assert list(read_all(memory.another(), "ORD", NOON - HOUR, NOON, **query)) == new
     for event in new:
         assert memory.another().read_one("ORD", event.time, event.id or "") == event
@@ -260,14 +260,14 @@ def test_a_cursor_outlives_a_change_of_layout_and_of_source() -> None:
     store_layout(memory.table, [epoch(1)])
     events = events_every(MINUTE, 40)
     memory.store.write(events)
-    page = memory.store.read("ORD", START, NOON, limit=10, read="table", consistent=False)
+    page = memory.store.read("ORD", START, NOON, limit=10, source="table", consistent=False)
     store_layout(memory.table, [epoch(1, close=NOON), epoch(2, shards=8, low=NOON - HOUR)])
     memory.another().write([event_at(NOON - 35 * MINUTE + timedelta(seconds=1), "before")])
     memory.another().write([event_at(NOON - 5 * MINUTE + timedelta(seconds=1), "after")])
     rest = list(page.events)
     for read in ("index", "table", "index"):
         page = memory.another().read(
-            "ORD", START, NOON, limit=12, cursor=page.cursor, read=read, consistent=False
+            "ORD", START, NOON, limit=12, cursor=page.cursor, source=read, consistent=False
         )
         rest += page.events
     assert page.cursor is None
@@ -279,10 +279,10 @@ def test_the_index_is_read_from_the_cursors_bucket_on() -> None:
     memory = _written(events_every(HOUR, 100))
     for order in ("asc", "desc"):
         page = memory.store.read(
-            "ORD", NOON - 100 * HOUR, NOON, limit=90, order=order, read="index", consistent=False
+            "ORD", NOON - 100 * HOUR, NOON, limit=90, order=order, source="index", consistent=False
         )
         memory.table.forget_calls()
-        query = {"limit": 5, "order": order, "read": "index", "consistent": False}
+        query = {"limit": 5, "order": order, "source": "index", "consistent": False}
         memory.store.read("ORD", NOON - 100 * HOUR, NOON, cursor=page.cursor, **query)  # type: ignore[arg-type]
         assert memory.table.counts["Query"] < 12
 
@@ -330,7 +330,7 @@ def test_a_consistent_read_sees_a_layout_that_changed_after_it_was_cached() -> N
 
 def test_index_reads_query_the_index_and_never_consistently() -> None:
     memory = _written(events_every(HOUR, 3))
-    memory.store.read("ORD", NOON - 3 * HOUR, NOON, read="index", consistent=False)
+    memory.store.read("ORD", NOON - 3 * HOUR, NOON, source="index", consistent=False)
     queries = memory.table.requests_of("Query")
     assert {query.get("IndexName") for query in queries} == {INDEX_NAME}
     assert not any("ConsistentRead" in query for query in queries)
@@ -339,7 +339,7 @@ def test_index_reads_query_the_index_and_never_consistently() -> None:
 def test_an_index_without_payloads_is_not_read() -> None:
     memory = MemoryStore(Settings(index_has_payload=False))
     with pytest.raises(InvalidInputError, match="no payloads"):
-        memory.store.read("ORD", START, NOON, read="index", consistent=False)
+        memory.store.read("ORD", START, NOON, source="index", consistent=False)
 
 
 def _one_shard_fails(call: Call, error: Exception) -> Call:
@@ -366,7 +366,7 @@ def test_the_error_of_one_shard_is_the_error_of_the_read(error: Exception, read:
     memory = _written(events_every(HOUR, 40), Settings(shards=4, index_shards=4))
     memory.wrap = lambda call: _one_shard_fails(call, error)
     with pytest.raises(type(error)) as caught:
-        memory.another().read("ORD", START, NOON, read=read, consistent=False)
+        memory.another().read("ORD", START, NOON, source=read, consistent=False)
     assert caught.value is error
 
 
@@ -392,7 +392,7 @@ def _slow(memory: MemoryStore, seconds: float) -> EventStore:
 @pytest.mark.parametrize(
     "query",
     [
-        {"read": "index", "consistent": False},
+        {"source": "index", "consistent": False},
         {"sharding_key": "mine"},
     ],
 )
@@ -431,7 +431,7 @@ def test_a_read_of_everything_there_could_be_ends_in_time() -> None:
         "ORD",
         datetime(1, 1, 1, tzinfo=UTC),
         datetime(9999, 12, 31, tzinfo=UTC),
-        read="index",
+        source="index",
         consistent=False,
         timeout=10,
     )
@@ -464,5 +464,5 @@ def test_real_threads_read_the_same_as_one() -> None:
 
     store = EventStore(locked, table=EVENTS, layouts="layouts", settings=Settings(shards=16))
     for read in ("table", "index"):
-        found = read_all(store, "ORD", START, NOON, limit=130, read=read, consistent=False)
+        found = read_all(store, "ORD", START, NOON, limit=130, source=read, consistent=False)
         assert list(found) == events

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lambdas.api.answers import answer_page
+from lambdas.api.answers import EventRenderer, answer_page
 from spillway import Event, EventStore, Settings
 from spillway.scanning.query import Order
 from tests.support.fakes import NOON
@@ -53,11 +53,12 @@ def _answers(
     cursor: str | None = None
     for number in range(200):
         query = queries[number % len(queries)]
+        renderer = EventRenderer("ORD")
         page = store.read(
-            "ORD", START, END, limit=query.limit, order=order, cursor=cursor, read=query.read,
-            consistent=query.consistent, sharding_key=sharding_key,
+            "ORD", START, END, limit=query.limit, order=order, cursor=cursor, source=query.read,
+            consistent=query.consistent, sharding_key=sharding_key, measure=renderer.measure,
         )  # fmt: skip
-        answers.append(str(answer_page(page).body))
+        answers.append(str(answer_page(page, renderer).body))
         writer.write([event_at(END + timedelta(seconds=number), f"late-{number}")])
         cursor = page.cursor
         if cursor is None:
@@ -100,7 +101,7 @@ def test_cursors_survive_growth_and_shrinking_between_pages(
     for number in range(200):
         query = queries[number % len(queries)]
         page = store.read(
-            "ORD", START, END, limit=query.limit, order=order, cursor=cursor, read=query.read,
+            "ORD", START, END, limit=query.limit, order=order, cursor=cursor, source=query.read,
             consistent=query.consistent,
         )  # fmt: skip
         found += page.events

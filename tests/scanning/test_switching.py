@@ -93,8 +93,8 @@ def test_a_cursor_over_buckets_of_two_sizes_stays_within_its_range(order: str) -
     query: dict[str, Any] = {"order": order, "consistent": False}
     table.ending = "T11#0"  # the hour: both its bounds lie beyond the range
     with suppress(StorageError):  # where no progress was made
-        query["cursor"] = store.read("ORD", start, end, read="index", **query).cursor
-    page = store.read("ORD", start, end, read="table", **query)
+        query["cursor"] = store.read("ORD", start, end, source="index", **query).cursor
+    page = store.read("ORD", start, end, source="table", **query)
     events = [event for event in events_every(MINUTE, 600) if start <= event.time < end]
     assert list(page.events) == (events if order == "asc" else events[::-1])
 
@@ -112,7 +112,7 @@ def test_a_cursor_from_outside_the_range_is_refused(order: str, bound: str, read
     )
     cursor = encode_cursor(bound, query.binding)
     with pytest.raises(InvalidInputError) as failed:
-        store.read("ORD", start, end, order=order, cursor=cursor, read=read, consistent=False)
+        store.read("ORD", start, end, order=order, cursor=cursor, source=read, consistent=False)
     assert failed.value.code == "invalid_cursor"
 
 
@@ -158,7 +158,7 @@ def test_where_both_throttle_in_the_midst_of_a_bucket_nothing_is_progress(order:
     assert set(table.asked) == {"index", "table"}
 
 
-@pytest.mark.parametrize("query", [{"consistent": True}, {"read": "table"}])
+@pytest.mark.parametrize("query", [{"consistent": True}, {"source": "table"}])
 def test_reads_that_must_look_at_the_table_never_ask_the_index(query: dict[str, Any]) -> None:
     _, store, table = _world(Settings(shards=16, index_shards=1))
     table.sources = {"table"}

@@ -161,7 +161,7 @@ def read_range(
             cursor=cursor,
             sharding_key=sharding_key,
             consistent=source == "table",
-            read=source,
+            source=source,
         )
         found += page.events
         cursor = page.cursor

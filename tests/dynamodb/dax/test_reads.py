@@ -216,7 +216,7 @@ def _grown_twice(world: World) -> list[Event]:
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
-@pytest.mark.parametrize("query", [{}, {"read": "index"}, {"sharding_key": "k1"}])
+@pytest.mark.parametrize("query", [{}, {"source": "index"}, {"sharding_key": "k1"}])
 def test_pages_that_lead_from_open_to_closed_ranges_return_each_event_once(
     world: World, order: str, query: dict[str, Any]
 ) -> None:

@@ -68,7 +68,7 @@ def test_pages_under_faults_are_in_order_without_gaps_and_end_with_every_event( 
         while True:
             try:
                 page = store.read(
-                    "ORD", start, end, limit=250, cursor=cursor, read=read, order=order,
+                    "ORD", start, end, limit=250, cursor=cursor, source=read, order=order,
                     consistent=False, timeout=1.5,
                 )  # fmt: skip
             except StorageError:

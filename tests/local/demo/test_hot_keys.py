@@ -91,7 +91,7 @@ class Service:
             for number, count in enumerate(counts, 1)
         ]
         return ApiAnswer(
-            200, {"number_of_shards": counts[-1], "index_shards": 1, "epochs": epochs}
+            200, {"shards": counts[-1], "index_shards": 1, "epochs": epochs}
         )  # fmt: skip
 
     def page(self, series: str) -> ApiAnswer:

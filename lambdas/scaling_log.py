@@ -1,4 +1,4 @@
-"""What scaling did, in the function's log and metrics."""
+"""Scaling events in a function's log and metrics."""
 
 from dataclasses import asdict
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from spillway.scaling.updates import ScalingEvent, ScalingKind
+from spillway import ScalingEvent, ScalingKind
 
 __all__ = ["ScalingLog"]
 
@@ -26,14 +26,14 @@ _DRY_RUN: Final = "DecisionsNotCarriedOut"
 
 
 class ScalingLog:
-    """Logs scaling events and counts them by kind; names hot sharding keys, never payloads."""
+    """Logs scaling events and counts them by kind. Names hot sharding keys, never payloads."""
 
     def __init__(self, logger: Logger, metrics: Metrics) -> None:
         self._logger = logger
         self._metrics = metrics
 
     def note(self, event: ScalingEvent) -> None:
-        """Note one event of the request under way."""
+        """Log and count one event."""
         details: dict[str, Any] = {key: value for key, value in asdict(event).items() if value}
         self._logger.info("scaling", extra={"scaling": details})
         name = _DRY_RUN if event.dry_run else _METRICS[event.kind]
