@@ -31,6 +31,7 @@ __all__ = [
     "Reporter",
     "ScalingEvent",
     "ScalingKind",
+    "StopReview",
     "describe_evidence",
     "ignore",
 ]

@@ -106,15 +106,15 @@ def test_an_answer_that_reaches_its_budget_says_so_and_goes_on(api: Api) -> None
     events = [event_at(NOON - n * MINUTE, str(n), n=n, text="x" * 3_000) for n in range(1, 180)]
     api.memory.store.write(events)
     _ask(api)  # shows how large they are
-    answer = _ask(api, interval="1h", max_rcu="40").body
+    answer = _ask(api, interval="1h", max_rcu="80").body
     assert (answer["complete"], answer["reason"]) == (False, "read_units")
     assert answer["missing"][0]["partition"].startswith("ORD#")
     rows = answer["rows"]
     while answer["cursor"] is not None:
-        answer = _ask(api, interval="1h", max_rcu="40", cursor=answer["cursor"]).body
+        answer = _ask(api, interval="1h", max_rcu="80", cursor=answer["cursor"]).body
         rows += answer["rows"]
     assert [row["count"] for row in rows] == [59, 60, 60]
-    refused = _ask(api, interval="1h", max_rcu="10")
+    refused = _ask(api, interval="1h", max_rcu="20")
     assert (refused.status, refused.error[0]) == (400, "interval_too_long")
 
 
