@@ -87,7 +87,7 @@ def stored(url: str, dynamodb: "DynamoDBClient") -> Stored:
 class Reading(NamedTuple):
     limit: int
     order: Order
-    read: Source
+    source: Source
 
 
 async def bounded(
@@ -103,7 +103,7 @@ def check(url: str, stored: Stored, series: list[str], how: Reading) -> None:
 
     async def one(client: Client, name: str) -> None:
         expected = stored.sequences[name]
-        consistent = how.read != "index"
+        consistent = how.source != "index"
         pages = client.pages(name, within=stored.within, consistent=consistent, **how._asdict())
         ordered = expected if how.order == "asc" else expected[::-1]
         await compare(name, ordered, bounded(pages, how.limit), ignore)
