@@ -200,6 +200,15 @@ def test_a_wrong_clock_reads_but_writes_by_no_layout_that_a_read_has_cached(flee
     assert fleet.write(HOUR, by=process).rejected
 
 
+def test_a_clock_that_was_set_right_writes_although_a_read_has_cached_by_the_wrong_one(
+    fleet: Fleet,
+) -> None:
+    process = fleet.process(-SETTINGS.clock_error - 3, sees_date=True)
+    assert not fleet.missing(by=process)
+    process.clock_offset = 0.0
+    assert not fleet.write(0, by=process).rejected
+
+
 def test_where_no_date_tells_the_time_writers_close_what_operators_retire(fleet: Fleet) -> None:
     fleet.set_shards(fleet.process(), 1)
     assert not fleet.layout.has_closed_retired
