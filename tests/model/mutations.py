@@ -243,7 +243,6 @@ def clocks_never_compared(patch: Patch) -> None:
     def check(_series: str, _offset: float, _clock_error: float) -> None: ...
 
     patch.setattr(store, "check_clock", check)
-    patch.setattr(source, "check_clock", check)
 
 
 def index_routed_by_table_count(patch: Patch) -> None:
